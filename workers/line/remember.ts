@@ -1,8 +1,8 @@
 // The end of the line: one transaction writes the effect, the receipt and the outbox row; then the result is published.
 // Nothing is decided here.
-import { assert, isRefusal, REASONS } from '../../src/errors.ts'
+import { assert, isRefusal } from '../../src/errors.ts'
 import { OUTCOMES, tookEffect } from '../../src/job/outcome.ts'
-import { fieldsOf } from '../../src/job/problem.ts'
+import { failureOf, type ReversalStatus } from '../../src/job/problem.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
 import * as receiptKeys from '../../src/store/job/receipt-keys.ts'
 import type { Receipt, StoredReceipt } from '../../src/store/job/receipts.ts'
@@ -70,13 +70,8 @@ export async function remember(decided: Decided, deps: LineDeps): Promise<End> {
 }
 
 function messageOf(work: Work<unknown>, answer: JobAnswer, { row, outboxId, revision }: WrittenSingle): Message {
-  const content = contentOf(answer)
-  const result = resultOf({
-    ...content,
-    ...headOf(work, row.completedAt),
-    revision,
-    ...(row.reversal ? { reversalStatus: row.reversal } : {}),
-  })
+  const content = contentOf(answer, row.reversal ?? 'NONE')
+  const result = resultOf({ ...content, ...headOf(work, row.completedAt), revision })
   return { ...addressOf(work), outboxId, revision, ...result, inColumns: content.columns !== undefined }
 }
 
@@ -171,7 +166,7 @@ function noteChunk(
 /** Answers a refused envelope, a fault or a dry run: the outbox row holds the text itself. */
 export async function answerWithoutReceipt(
   work: Work<unknown>,
-  content: Pick<ResultContent, 'fields' | 'records' | 'columns'>,
+  content: Pick<ResultContent, 'failure' | 'records' | 'columns'>,
   deps: LineDeps,
 ): Promise<void> {
   const { result, outboxId, revision } = await deps.store.transaction(
@@ -234,8 +229,11 @@ function headOf(work: Work<unknown>, completedAt: number) {
   }
 }
 
-function contentOf(answer: JobAnswer): Pick<ResultContent, 'fields' | 'success' | 'records' | 'columns'> {
-  if (isRefusal(answer)) return { fields: fieldsOf(answer) }
+function contentOf(
+  answer: JobAnswer,
+  reversalStatus: ReversalStatus = 'NONE',
+): Pick<ResultContent, 'failure' | 'success' | 'records' | 'columns'> {
+  if (isRefusal(answer)) return { failure: failureOf(answer, reversalStatus) }
   if (isChunk(answer)) return { records: answer.records, columns: answer.columns }
   return { success: { code: answer.code, record: answer.record } }
 }
@@ -276,8 +274,10 @@ function receiptOf(
     acceptedAt,
     completedAt,
   }
-  if (isRefusal(answer))
-    return { ...base, status: 'FAILED', code: REASONS[answer.reason].code, refusal: fieldsOf(answer) }
+  if (isRefusal(answer)) {
+    const { status, fields } = failureOf(answer)
+    return { ...base, status: 'FAILED', code: status, refusal: fields }
+  }
   if (!isChunk(answer)) return { ...base, code: answer.code, outcome: answer.outcome, tokenId: answer.tokenId }
   const { batchNo, chunk, counts, reasons, packed } = answer
   const cancelled =

@@ -3,7 +3,7 @@ import type { StoredAnswer } from '../../src/job/answer/stored-answer.ts'
 import { count } from '../../src/job/chunk-outcomes.ts'
 import { refusalResultId, resultId } from '../../src/job/envelope/ids.ts'
 import { type Counts, type RecordResult, tookEffect } from '../../src/job/outcome.ts'
-import { type FieldReason, problemOf, type ReversalStatus } from '../../src/job/problem.ts'
+import { type Failure, problemOf } from '../../src/job/problem.ts'
 
 /** What a result says. */
 export interface ResultContent {
@@ -20,17 +20,13 @@ export interface ResultContent {
   attempt: number
   acceptedAt: number
   completedAt: number
-  /** Exactly one of `fields`, `success` and `records` is set. */
-  fields?: FieldReason[]
+  /** Exactly one of `failure`, `success` and `records` is set. */
+  failure?: Failure
   success?: { code: 200 | 204; record: Record<string, unknown> }
   /** A text: their JSON, which is put into the result as it is. */
   records?: RecordResult[] | string
   /** Only with `records` as a text: the JSON of the records in columns. */
   columns?: string | undefined
-  /** With `fields`: the status, if a receipt has it; else the status of the first reason is used. */
-  code?: number
-  /** Only with `fields`. */
-  reversalStatus?: ReversalStatus
 }
 
 export interface ResultText {
@@ -50,13 +46,13 @@ export function resultOf(content: ResultContent): ResultText {
     attempt,
     acceptedAt,
     completedAt,
-    fields,
+    failure,
     success,
     records,
     columns,
   } = content
   const id = revision === 0 ? refusalResultId(receiptId, envelopeDigest) : resultId(receiptId, revision)
-  const error = fields && problemOf(fields, completedAt, content.reversalStatus, content.code)
+  const error = failure && problemOf(failure, completedAt)
   const head = JSON.stringify({
     v: 1,
     type: 'result',

@@ -2,6 +2,7 @@
 // Reads come from the store, whose role for gateways can't select cards.
 import { z } from 'zod'
 import { tokenId } from '../../../src/job/envelope/text.ts'
+import { failureFor } from '../../../src/job/problem.ts'
 import { TokenCreate } from '../../../src/job/token-create.ts'
 import { TokenUpdate } from '../../../src/job/token-update.ts'
 import { renderGet } from '../../../src/token/render.ts'
@@ -10,7 +11,6 @@ import type { GatewayDeps } from '../deps.ts'
 import { AcceptedRecord, respondLater } from '../operations/operation-routes.ts'
 import { prefersAsync } from '../operations/operations.ts'
 import { sendWrite } from '../operations/write.ts'
-import { declineFor } from '../server/error-bodies.ts'
 import { wrongBody } from '../server/form.ts'
 import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
 import { decline } from '../server/replies.ts'
@@ -87,7 +87,7 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
     },
     handler: async ({ params, caller }, reply) => {
       const record = await read(params.id, caller, deps)
-      return record ? reply.code(200).send(record) : decline(reply, declineFor('token_not_found', 'params.id'))
+      return record ? reply.code(200).send(record) : decline(reply, failureFor('token_not_found', 'params.id'))
     },
   })
   lifecycle('DELETE', `${CARD}/:id`, 'DELETE', 'deleteToken', 'Deletes a token, for good')
@@ -116,7 +116,7 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
       preValidation: async request => {
         // Some clients send `{}` although no body is needed.
         if (Object.keys((request.body as object | undefined) ?? {}).length > 0)
-          throw wrongBody(declineFor('field_unknown', 'body'))
+          throw wrongBody(failureFor('field_unknown', 'body'))
       },
       handler: async ({ params, caller, headers }, reply) => {
         const request = { id: params.id, action }

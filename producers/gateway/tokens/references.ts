@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { assert } from '../../../src/errors.ts'
 import { text, tokenId, uuid } from '../../../src/job/envelope/text.ts'
 import { OnFileRequest, ownerFields, ownerOf } from '../../../src/job/on-file.ts'
+import { failureFor } from '../../../src/job/problem.ts'
 import type { ShownReference } from '../../../src/store/reference/reference-views.ts'
 import * as references from '../../../src/store/reference/reference-views.ts'
 import { ownerKey, REFERENCE_OUTCOMES } from '../../../src/token/on-file.ts'
@@ -14,7 +15,6 @@ import type { GatewayDeps } from '../deps.ts'
 import { AcceptedRecord, respondLater } from '../operations/operation-routes.ts'
 import { prefersAsync } from '../operations/operations.ts'
 import { sendWrite } from '../operations/write.ts'
-import { declineFor } from '../server/error-bodies.ts'
 import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
 import { decline } from '../server/replies.ts'
 import { ERRORS, GoneRecord, PatchRecord } from './records.ts'
@@ -93,7 +93,7 @@ export function referenceRoutes(app: GatewayApp, deps: GatewayDeps): void {
     },
     handler: async ({ params, query: { after = 0, limit }, caller }, reply) => {
       const found = await findVisible(params.id, caller, deps)
-      if (!found) return decline(reply, declineFor('token_not_found', 'params.id'))
+      if (!found) return decline(reply, failureFor('token_not_found', 'params.id'))
       const { tokenId } = found.row
       const owners = await references.findByToken(deps.store, { tokenId, after, limit: limit + 1 })
       const page = owners.slice(0, limit)
@@ -116,7 +116,7 @@ export function referenceRoutes(app: GatewayApp, deps: GatewayDeps): void {
     handler: async ({ body, caller }, reply) => {
       const scope = await deps.directory.scope(body.token_scope)
       if (!scope || !caller.client.entities.includes(scope.entityId))
-        return decline(reply, declineFor('scope_forbidden', 'body.token_scope'))
+        return decline(reply, failureFor('scope_forbidden', 'body.token_scope'))
       const owners = body.references.map(reference => ownerOf(reference, scope.tokenScope))
       const found = await references.findByOwners(deps.store, owners)
       const answers = owners.map(owner => located(found.get(ownerKey(owner))))

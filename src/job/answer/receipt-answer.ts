@@ -2,11 +2,11 @@
 // alone gives, or the reason why there is none. The caller reads receipt and token. Chunks have their own file:
 // chunk-outcomes.ts.
 
-import { assert } from '../../errors.ts'
+import { assert, type FieldReason } from '../../errors.ts'
 import type { BinRange } from '../../token/bin.ts'
 import type { ShownScheme } from '../../token/scheme.ts'
 import type { TokenRow } from '../../token/token.ts'
-import type { FieldReason, ReversalStatus } from '../problem.ts'
+import { type Failure, failureFor, problemCodeOf } from '../problem.ts'
 import type { StoredAnswer } from './stored-answer.ts'
 
 /** The members of a receipt that this file reads. */
@@ -19,9 +19,7 @@ interface AnsweredReceipt {
   reversal: 'REQUIRED' | 'COMPLETED' | null
 }
 
-type RecalledAnswer =
-  | { fields: FieldReason[]; code?: number; reversalStatus?: ReversalStatus }
-  | { success: { code: 200 | 204; record: Record<string, unknown> } }
+type RecalledAnswer = { failure: Failure } | { success: { code: 200 | 204; record: Record<string, unknown> } }
 
 /**
  * `retell`: how the kind's answer is built, undefined if the catalogue lacks the kind; `token`: the row that the receipt
@@ -35,12 +33,14 @@ export function answerFrom(
   scheme?: ShownScheme,
 ): RecalledAnswer {
   if (receipt.status === 'CANCELLED')
-    return { fields: [{ field: 'body', reason: 'reversed' }], reversalStatus: receipt.reversal ?? 'COMPLETED' }
+    return { failure: failureFor('reversed', 'body', receipt.reversal ?? 'COMPLETED') }
   if (receipt.refusal !== null)
     return {
-      fields: receipt.refusal,
-      code: receipt.code,
-      ...(receipt.reversal ? { reversalStatus: receipt.reversal } : {}),
+      failure: {
+        status: problemCodeOf(receipt.code),
+        fields: receipt.refusal,
+        reversalStatus: receipt.reversal ?? 'NONE',
+      },
     }
   assert(retell, 'a receipt is of a kind that the catalogue has')
   if (retell.from === 'receipt') return { success: { code: 200, record: retell.record(receipt.outcome) } }
