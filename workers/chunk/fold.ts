@@ -60,18 +60,23 @@ export function rejected(
   return { line, reference: kept, outcome: 'REJECTED', ...reasonOf(refusal), token: undefined }
 }
 
-export interface KeyedOutcome extends RecordOutcome {
+/** A decided record that may say for whom its card is on file. */
+export interface ClaimingOutcome extends RecordOutcome {
   token: StoredToken | undefined
-  /** Identifies the record's card; empty if the record was refused or comes too late. */
-  key: string
   /** The record's claim; undefined if it has none, was refused, or comes too late for an owner without a token. */
   claim: Claim | undefined
   tokenId: string | undefined
-  /** The token was the owner's before, and is now linked to the record's card. */
+  /** The token was another card's before, and is now linked to the record's card. */
   relinked?: boolean
+  /** Default: the giver of the whole batch. */
   giver?: Giver
   /** The record comes too late only because a later giver changed the number of the owner's token. */
   outdated?: boolean
+}
+
+export interface KeyedOutcome extends ClaimingOutcome {
+  /** Identifies the record's card; empty if the record was refused or comes too late. */
+  key: string
 }
 
 /** Decides which records link their owner's token to their card. */

@@ -32,7 +32,7 @@ export async function answerOwed(work: Work<unknown>, refusal: Refusal, deps: De
   if (!written) return false
   const { receipt, outboxId, revision } = written
   deps.metrics.receipts.inc({ kind, status: receipt.status })
-  const result = resultOf({ ...receipt, retell: work.entry.retell, failure, revision })
+  const result = resultOf({ ...receipt, retell: work.entry.retell, revision }, { failure })
   await deps.announcer.publish({
     clientId: work.addressee,
     replyTo: receipt.replyTo,

@@ -12,7 +12,7 @@ import type { Hashed } from '../../src/vault/ring/held-keys.ts'
 import type { Message } from '../set/deliver.ts'
 import { mayJoin, type WrittenSingle } from '../set/single.ts'
 import type { LineDeps } from './handlers.ts'
-import { type ResultContent, resultOf } from './result-text.ts'
+import { resultOf, type ToldAnswer } from './result-text.ts'
 import { storedAnswer } from './stored-answer.ts'
 import {
   type ChunkAnswer,
@@ -58,7 +58,7 @@ export async function remember(decided: Decided, deps: LineDeps): Promise<End> {
   if ('save' in decision) decision.saved?.(written.answer)
   const answer = 'effect' in decision && decision.after ? await decision.after() : written.answer
   if (!written.receipt) {
-    await answerWithoutReceipt(work, contentOf(answer), deps)
+    await answerWithoutReceipt(work, answer, deps)
     return { end: 'done', outcome: 'SUCCEEDED' }
   }
   const { row } = written.receipt
@@ -70,9 +70,9 @@ export async function remember(decided: Decided, deps: LineDeps): Promise<End> {
 }
 
 function messageOf(work: Work<unknown>, answer: JobAnswer, { row, outboxId, revision }: WrittenSingle): Message {
-  const content = contentOf(answer, row.reversal ?? 'NONE')
-  const result = resultOf({ ...content, ...headOf(work, row.completedAt), revision })
-  return { ...addressOf(work), outboxId, revision, ...result, inColumns: content.columns !== undefined }
+  const result = resultOf({ ...headOf(work, row.completedAt), revision }, toldOf(answer, row.reversal ?? 'NONE'))
+  const inColumns = 'columns' in answer && answer.columns !== undefined
+  return { ...addressOf(work), outboxId, revision, ...result, inColumns }
 }
 
 /** Undefined for a probe. */
@@ -164,11 +164,7 @@ function noteChunk(
 }
 
 /** Answers a refused envelope, a fault or a dry run: the outbox row holds the text itself. */
-export async function answerWithoutReceipt(
-  work: Work<unknown>,
-  content: Pick<ResultContent, 'failure' | 'records' | 'columns'>,
-  deps: LineDeps,
-): Promise<void> {
+export async function answerWithoutReceipt(work: Work<unknown>, answer: JobAnswer, deps: LineDeps): Promise<void> {
   const { result, outboxId, revision } = await deps.store.transaction(
     async db => {
       // If a receipt exists, the answer to an envelope gets revision 0, so that it doesn't count as the outcome: the
@@ -176,7 +172,7 @@ export async function answerWithoutReceipt(
       const hasReceipt = (await receipts.findAll(db, [work.receiptId])).length > 0
       const revision = hasReceipt ? 0 : await receiptKeys.countAnswer(db, work.receiptId)
       const head = headOf(work, deps.clock())
-      const result = resultOf({ ...content, ...head, revision })
+      const result = resultOf({ ...head, revision }, toldOf(answer))
       const outboxId = await outbox.insert(db, {
         ...addressOf(work),
         resultId: result.resultId,
@@ -194,11 +190,12 @@ export async function answerWithoutReceipt(
 
 /** Answers the stored outcome again, on the queue that the current envelope names. */
 export async function answerAgain(stored: Receipt, work: Work<unknown>, deps: LineDeps): Promise<void> {
-  const content = await storedAnswer(stored, deps)
+  const { head, answer } = await storedAnswer(stored, deps)
   // The receipt of a job that was cancelled before it began doesn't know the job, so the text is stored in the outbox.
   const isNameless = stored.requestDigest.length === 0
   const { envelopeDigest } = work
-  const result = resultOf({ ...content, ...(isNameless ? headOf(work, stored.completedAt) : { envelopeDigest }) })
+  const again = isNameless ? headOf(work, stored.completedAt) : { envelopeDigest }
+  const result = resultOf({ ...head, ...again }, answer)
   const outboxId = await outbox.insert(deps.store, {
     ...addressOf(work),
     resultId: result.resultId,
@@ -229,13 +226,8 @@ function headOf(work: Work<unknown>, completedAt: number) {
   }
 }
 
-function contentOf(
-  answer: JobAnswer,
-  reversalStatus: ReversalStatus = 'NONE',
-): Pick<ResultContent, 'failure' | 'success' | 'records' | 'columns'> {
-  if (isRefusal(answer)) return { failure: failureOf(answer, reversalStatus) }
-  if (isChunk(answer)) return { records: answer.records, columns: answer.columns }
-  return { success: { code: answer.code, record: answer.record } }
+function toldOf(answer: JobAnswer, reversalStatus?: ReversalStatus): ToldAnswer {
+  return isRefusal(answer) ? { failure: failureOf(answer, reversalStatus) } : answer
 }
 
 function receiptOf(

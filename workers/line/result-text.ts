@@ -1,12 +1,14 @@
 // Makes the text of a result from a decision or from a receipt. The text never holds card data in clear.
+import type { SingleAnswer } from '../../src/job/answer/receipt-answer.ts'
 import type { StoredAnswer } from '../../src/job/answer/stored-answer.ts'
 import { count } from '../../src/job/chunk-outcomes.ts'
 import { refusalResultId, resultId } from '../../src/job/envelope/ids.ts'
 import { type Counts, type RecordResult, tookEffect } from '../../src/job/outcome.ts'
-import { type Failure, problemOf } from '../../src/job/problem.ts'
+import { problemOf } from '../../src/job/problem.ts'
+import type { ChunkAnswer } from './work.ts'
 
-/** What a result says. */
-export interface ResultContent {
+/** What a result says of its job, whatever the answer. */
+export interface ResultHead {
   receiptId: string
   /** 0: the answer to an envelope beside an existing receipt, whose result outranks it. */
   revision: number
@@ -20,40 +22,25 @@ export interface ResultContent {
   attempt: number
   acceptedAt: number
   completedAt: number
-  /** Exactly one of `failure`, `success` and `records` is set. */
-  failure?: Failure
-  success?: { code: 200 | 204; record: Record<string, unknown> }
-  /** A text: their JSON, which is put into the result as it is. */
-  records?: RecordResult[] | string
-  /** Only with `records` as a text: the JSON of the records in columns. */
-  columns?: string | undefined
 }
+
+/** What a result says of a chunk. A text is put into the result as it is; `columns` stand only beside such a text. */
+type ToldRecords = Pick<ChunkAnswer, 'records' | 'columns'>
+
+export type ToldAnswer = SingleAnswer | ToldRecords
 
 export interface ResultText {
   resultId: string
   body: string
 }
 
-export function resultOf(content: ResultContent): ResultText {
-  const {
-    receiptId,
-    revision,
-    envelopeDigest,
-    kind,
-    retell,
-    jti,
-    reference,
-    attempt,
-    acceptedAt,
-    completedAt,
-    failure,
-    success,
-    records,
-    columns,
-  } = content
+export function resultOf(head: ResultHead, answer: ToldAnswer): ResultText {
+  const { receiptId, revision, envelopeDigest, kind, retell, jti, reference, attempt, acceptedAt, completedAt } = head
   const id = revision === 0 ? refusalResultId(receiptId, envelopeDigest) : resultId(receiptId, revision)
-  const error = failure && problemOf(failure, completedAt)
-  const head = JSON.stringify({
+  const error = 'failure' in answer ? problemOf(answer.failure, completedAt) : undefined
+  const success = 'record' in answer ? answer : undefined
+  const { records, columns }: Partial<ToldRecords> = 'records' in answer ? answer : {}
+  const first = JSON.stringify({
     v: 1,
     type: 'result',
     result_id: id,
@@ -76,7 +63,7 @@ export function resultOf(content: ResultContent): ResultText {
     accepted_at: new Date(acceptedAt).toISOString(),
     completed_at: new Date(completedAt).toISOString(),
   })
-  return { resultId: id, body: `${head.slice(0, -1)}${told},${tail.slice(1)}` }
+  return { resultId: id, body: `${first.slice(0, -1)}${told},${tail.slice(1)}` }
 }
 
 /** For some kinds a result lists only the records without effect, and counts the others. */

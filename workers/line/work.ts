@@ -1,6 +1,7 @@
 // The types of the line: a job that is authenticated and well-formed, the handler of its kind, the handler's decision,
 // and the end of an attempt.
 import type { Refusal } from '../../src/errors.ts'
+import type { Succeeded } from '../../src/job/answer/receipt-answer.ts'
 import type { KindEntry } from '../../src/job/catalogue.ts'
 import type { ReasonCounts } from '../../src/job/chunk-outcomes.ts'
 import { requestText } from '../../src/job/envelope/digest.ts'
@@ -117,11 +118,9 @@ export function noEffect(answer: JobAnswer): EffectDecision {
   return { answer, effect: {} }
 }
 
-export interface Success {
-  code: 200 | 204
+export interface Success extends Succeeded {
   outcome: string
   tokenId: string | null
-  record: Record<string, unknown>
 }
 
 export interface ChunkAnswer {

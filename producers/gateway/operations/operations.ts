@@ -193,8 +193,7 @@ async function statusByReceipt(
   const scheme = token && (await deps.schemeTokens.find(token.tokenId, scope))
   const { retell } = deps.catalogue.find(receipt.kind) ?? {}
   const said = answerFrom(receipt, retell, token, await deps.directory.binRange(token?.binRange ?? null), scheme)
-  const ended =
-    'success' in said ? { status: 'SUCCEEDED' as const, ...said.success } : failed(said.failure, completedAt)
+  const ended = 'failure' in said ? failed(said.failure, completedAt) : { status: 'SUCCEEDED' as const, ...said }
   return { ...headOf(operation), revision, ...ended, completed_at: moment(completedAt) }
 }
 

@@ -1,6 +1,7 @@
 // A write over HTTP: asks for the operation and turns its end into the HTTP answer. A worker's refusal names fields of
 // the job; this file translates them into the fields of the HTTP request.
 import { type FieldReason, type Reason, textOf } from '../../../src/errors.ts'
+import type { Succeeded } from '../../../src/job/answer/receipt-answer.ts'
 import { lacks } from '../../../src/job/envelope/roles.ts'
 import { type Failure, failureIn, failureOf, reasonsIn } from '../../../src/job/problem.ts'
 import type { Result } from '../../../src/job/result.ts'
@@ -18,7 +19,7 @@ export interface Write {
   idempotencyKey: string | undefined
 }
 
-export type Written = { code: 200; record: Record<string, unknown> } | { code: 204 } | { declined: Decline }
+export type Written = Succeeded | { declined: Decline }
 
 /** The `Retry-After` of a busy gateway, in seconds: the time that a few operations take. */
 const RETRY_AFTER_S = 1
@@ -68,7 +69,7 @@ export function writtenOf(end: End): Written {
 /** The HTTP answer of a result, which may have words that this process doesn't know. */
 export function answerOf({ code, record, error }: Pick<Result, 'code' | 'record' | 'error'>): Written {
   if (error) return { declined: declineOfJob(failureIn(error)) }
-  return code === 204 ? { code: 204 } : { code: 200, record: record ?? {} }
+  return { code: code === 204 ? 204 : 200, record: record ?? {} }
 }
 
 /** The decline of a write whose job failed. */

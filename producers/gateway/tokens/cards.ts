@@ -48,7 +48,7 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
       if (prefersAsync(headers.prefer)) return respondLater(write, caller, deps, reply)
       const written = await sendWrite(write, caller, deps)
       if ('declined' in written) return decline(reply, written.declined)
-      const record = recordOf(written)
+      const { record } = written
       return reply.code(200).send((await deps.schemeTokens.unmask(record, String(record['reuse_token']))) as Created)
     },
   })
@@ -71,7 +71,7 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
       if (prefersAsync(headers.prefer)) return respondLater(write, caller, deps, reply)
       const written = await sendWrite(write, caller, deps)
       if ('declined' in written) return decline(reply, written.declined)
-      return reply.code(200).send((await deps.schemeTokens.unmask(recordOf(written), params.id)) as Patched)
+      return reply.code(200).send((await deps.schemeTokens.unmask(written.record, params.id)) as Patched)
     },
   })
   app.route({
@@ -131,10 +131,6 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
 
 type Created = z.infer<typeof PutRecord>
 type Patched = z.infer<typeof PatchRecord>
-
-function recordOf(written: { code: 200; record: Record<string, unknown> } | { code: 204 }): Record<string, unknown> {
-  return written.code === 200 ? written.record : {}
-}
 
 async function read(id: string, caller: Caller, deps: GatewayDeps): Promise<z.infer<typeof GetRecord> | undefined> {
   const found = await findVisible(id, caller, deps)

@@ -75,8 +75,7 @@ export function referenceRoutes(app: GatewayApp, deps: GatewayDeps): void {
       if (prefersAsync(headers.prefer)) return respondLater(write, caller, deps, reply)
       const written = await sendWrite(write, caller, deps)
       if ('declined' in written) return decline(reply, written.declined)
-      const record = written.code === 200 ? written.record : {}
-      return reply.code(200).send((await deps.schemeTokens.unmask(record, params.id)) as z.infer<typeof Added>)
+      return reply.code(200).send((await deps.schemeTokens.unmask(written.record, params.id)) as z.infer<typeof Added>)
     },
   })
   app.route({

@@ -19,7 +19,13 @@ interface AnsweredReceipt {
   reversal: 'REQUIRED' | 'COMPLETED' | null
 }
 
-type RecalledAnswer = { failure: Failure } | { success: { code: 200 | 204; record: Record<string, unknown> } }
+export interface Succeeded {
+  code: 200 | 204
+  record: Record<string, unknown>
+}
+
+/** What a single job is answered. */
+export type SingleAnswer = Succeeded | { failure: Failure }
 
 /**
  * `retell`: how the kind's answer is built, undefined if the catalogue lacks the kind; `token`: the row that the receipt
@@ -31,7 +37,7 @@ export function answerFrom(
   token: TokenRow | undefined,
   range: BinRange | undefined,
   scheme?: ShownScheme,
-): RecalledAnswer {
+): SingleAnswer {
   if (receipt.status === 'CANCELLED')
     return { failure: failureFor('reversed', 'body', receipt.reversal ?? 'COMPLETED') }
   if (receipt.refusal !== null)
@@ -43,9 +49,9 @@ export function answerFrom(
       },
     }
   assert(retell, 'a receipt is of a kind that the catalogue has')
-  if (retell.from === 'receipt') return { success: { code: 200, record: retell.record(receipt.outcome) } }
+  if (retell.from === 'receipt') return { code: 200, record: retell.record(receipt.outcome) }
   assert(retell.from === 'token', 'outcomes and what a handler keeps are told by whoever reads them')
   assert(token, 'a token leaves its row behind')
   const record = retell.record(token, { outcome: receipt.outcome, range, scheme })
-  return { success: { code: receipt.code === 204 ? 204 : 200, record } }
+  return { code: receipt.code === 204 ? 204 : 200, record }
 }
