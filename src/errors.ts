@@ -224,13 +224,31 @@ export function meaningOf(reason: string): { code: 400 | 403 | 404 | 500; text: 
   return Object.hasOwn(REASONS, reason) ? REASONS[reason as Reason] : UNKNOWN
 }
 
-/** A rule says no. `field` is the path of the wrong field, as `details` names it: `body.expiry_month`. */
-export interface Refusal {
+/** What is wrong with one field. */
+export interface FieldReason {
+  /** The path of the field, as `details` names it: `body.expiry_month`. */
+  field: string
+  /** A word of REASONS, or one that isn't known here. */
+  reason: string
+  /** A sentence that says more than that of the reason. It stays in the process that makes it. */
+  text?: string
+}
+
+/** A rule says no. */
+export interface Refusal extends FieldReason {
   refused: true
   reason: Reason
-  field: string
   /** Other fields of the request that are wrong, too. */
-  also?: { field: string; reason: Reason }[]
+  also?: FieldReason[]
+}
+
+/** All fields that a refusal names. */
+export function fieldsOf({ field, reason, also = [] }: Refusal): FieldReason[] {
+  return [{ field, reason }, ...also]
+}
+
+export function textOf({ reason, text }: FieldReason): string {
+  return text ?? meaningOf(reason).text
 }
 
 export function refuse(reason: Reason, field: string): Refusal {

@@ -1,8 +1,7 @@
 // `report`: makes a report, or answers with one that exists. Before the line's transaction a separate process makes the
 // file, under a name that nothing refers to; the transaction makes it the report's file. After a crash in between a
 // file without a row is left, and the next attempt starts from the beginning.
-import { assert, FAULTS, Fault, isRefusal, type Refusal, refuse, toFault } from '../src/errors.ts'
-import { fieldsOf } from '../src/job/problem.ts'
+import { assert, FAULTS, Fault, fieldsOf, isRefusal, type Refusal, refuse, toFault } from '../src/errors.ts'
 import type { Report } from '../src/job/report.ts'
 import type { Plan } from '../src/report/definition.ts'
 import { definitionOf } from '../src/report/definitions.ts'

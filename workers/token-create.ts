@@ -24,13 +24,17 @@ import type { Effect } from './effect/effect.ts'
 import type { Contract, MadeToken } from './networks.ts'
 import { type EffectDecision, type Handler, noEffect, type Success, type Work } from './work.ts'
 
-interface Prepared {
+/** A card in clear, checked and hashed, and what is to be made of it. */
+export interface CheckedCard {
   scope: Scope
   pan: Secret
   facts: CardFacts
   given: Given
-  /** The contract under which a third party makes the token. */
+  /** The contract under which a third party makes the token; undefined if the vault makes it. */
   contract: Contract | undefined
+}
+
+interface Prepared extends CheckedCard {
   /** What the third party made. */
   provisioned?: MadeToken | undefined
   /** Why the third party made nothing. */

@@ -1,17 +1,19 @@
 // The types of the line: a job that is authenticated and well-formed, the handler of its kind, the handler's decision,
 // and the end of an attempt.
 import type { Refusal } from '../src/errors.ts'
+import type { Succeeded } from '../src/job/answer/receipt-answer.ts'
 import type { KindEntry } from '../src/job/catalogue.ts'
 import type { ReasonCounts } from '../src/job/chunk-outcomes.ts'
 import { requestText } from '../src/job/envelope/digest.ts'
 import type { Claims } from '../src/job/envelope/envelope.ts'
-import type { Counts, RecordResult } from '../src/job/outcome.ts'
+import type { Counts } from '../src/job/outcome.ts'
 import type { ReceivedJob } from '../src/queue/engine.ts'
 import type { Secret } from '../src/secret.ts'
 import type { Client } from '../src/store/access/clients.ts'
 import type { Receipt } from '../src/store/job/receipts.ts'
 import { type Db, LostRace } from '../src/store/pool.ts'
 import type { CardContent } from '../src/token/card.ts'
+import type { ToldRecords } from './answer/result-text.ts'
 import type { Deps } from './deps.ts'
 import type { Effect } from './effect/effect.ts'
 
@@ -117,14 +119,12 @@ export function noEffect(answer: JobAnswer): EffectDecision {
   return { answer, effect: {} }
 }
 
-export interface Success {
-  code: 200 | 204
+export interface Success extends Succeeded {
   outcome: string
   tokenId: string | null
-  record: Record<string, unknown>
 }
 
-export interface ChunkAnswer {
+export interface ChunkAnswer extends ToldRecords {
   /** The kind of the records, as metrics name it. */
   recordKind: string
   /** `null` for a dry run, which has no batch. */
@@ -132,10 +132,6 @@ export interface ChunkAnswer {
   chunk: number
   counts: Counts
   reasons: ReasonCounts
-  /** A text: their JSON. */
-  records: RecordResult[] | string
-  /** The JSON of the records that aren't among `records`, in columns. */
-  columns?: string | undefined
   /** The outcomes in the form that the receipt stores. */
   packed: string
   /** A dry run leaves no receipt. */

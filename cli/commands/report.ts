@@ -6,10 +6,10 @@ import { signAsk } from '../../producers/envelope.ts'
 import { type ReportRequest, report } from '../../producers/report.ts'
 import { systemClock } from '../../src/clock.ts'
 import { ConfigError, storeMode } from '../../src/config.ts'
-import { Fault, isRefusal, REASONS, type Reason } from '../../src/errors.ts'
+import { Fault, type FieldReason, fieldsOf, isRefusal, REASONS, type Reason, textOf } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
-import { type FieldReason, fieldsOf, textOf, toldFields } from '../../src/job/problem.ts'
+import { reasonsIn } from '../../src/job/problem.ts'
 import { type MimeType, type ReportType, reportKind } from '../../src/job/report.ts'
 import { definitionOf } from '../../src/report/definitions.ts'
 import * as clients from '../../src/store/access/clients.ts'
@@ -116,9 +116,9 @@ async function requestAndWait(
     const { record, error } = await client.call('report', asked, { timeoutMs: WAIT_MS_MAX })
     if (error) {
       if (options.json) print(terminal, options, { error }, '')
-      if (Object.values(error.details ?? {}).some(({ code }) => code === UNAVAILABLE))
-        throw new Stop(REASONS[UNAVAILABLE].text, EXIT.config)
-      const text = fieldsText(toldFields(error)) || error.message
+      const reasons = reasonsIn(error)
+      if (reasons.some(({ reason }) => reason === UNAVAILABLE)) throw new Stop(REASONS[UNAVAILABLE].text, EXIT.config)
+      const text = fieldsText(reasons) || error.message
       if (error.code < 500) throw new Stop(`A worker refused it: ${text}`, EXIT.incomplete)
       throw new Stop(`The report failed (code ${error.code}, ${moment(error.timestamp)}). ${FAILED_NEXT}`)
     }

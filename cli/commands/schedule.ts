@@ -6,9 +6,8 @@ import { readClientFile } from '../../producers/client/client-file.ts'
 import { type Parameters, parametersOf } from '../../producers/schedule/parameters.ts'
 import { addSchedule, type OwnerRefusal, removeSchedule } from '../../src/acts/schedule.ts'
 import { systemClock } from '../../src/clock.ts'
-import { isRefusal, REASONS } from '../../src/errors.ts'
+import { fieldsOf, isRefusal, textOf } from '../../src/errors.ts'
 import { panNameRefusal } from '../../src/job/envelope/names.ts'
-import { fieldsOf } from '../../src/job/problem.ts'
 import type { MimeType, ReportType } from '../../src/job/report.ts'
 import { dateOf, nextDue } from '../../src/job/schedule/business-dates.ts'
 import { isZone } from '../../src/job/schedule/zone-time.ts'
@@ -95,7 +94,7 @@ function checkedParameters(
   const plan = definition.plan(asked)
   const refusal = isRefusal(plan) ? plan : panNameRefusal({ request: { parameters } }, names)
   if (!refusal) return parameters
-  const wrong = fieldsOf(refusal).map(({ field, reason }) => `${field}: ${REASONS[reason].text}`)
+  const wrong = fieldsOf(refusal).map(one => `${one.field}: ${textOf(one)}`)
   throw new Stop(wrong.join('; '), EXIT.usage)
 }
 

@@ -1,7 +1,7 @@
 // The errors that a client throws, besides a `Fault` of the queue. A refusal by the vault isn't an error: it arrives as
 // a result.
-import type { Refusal } from '../../src/errors.ts'
-import { fieldsOf, type Problem, problemOf } from '../../src/job/problem.ts'
+import { fieldsOf, type Refusal } from '../../src/errors.ts'
+import { failureOf, type Problem, problemOf } from '../../src/job/problem.ts'
 
 /** The client refused the request and didn't send it. `problem`: the error body that the vault would have answered. */
 export class RefusedError extends Error {
@@ -13,7 +13,7 @@ export class RefusedError extends Error {
     const fields = fieldsOf(refusal).map(({ field, reason }) => `${field}: ${reason}`)
     super(`not sent: ${fields.join(', ')}`)
     this.refusal = refusal
-    this.problem = problemOf(fieldsOf(refusal), now)
+    this.problem = problemOf(failureOf(refusal), now)
   }
 }
 

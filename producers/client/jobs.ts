@@ -2,6 +2,7 @@
 // until then. Queues are handled elsewhere.
 import type { Refusal } from '../../src/errors.ts'
 import type { Result } from '../../src/job/answer/result.ts'
+import { reasonsIn } from '../../src/job/problem.ts'
 import type { Signed } from '../envelope.ts'
 import { ClosedError, UnansweredError } from './errors.ts'
 
@@ -232,7 +233,7 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
  * being queued.
  */
 function isOfOlderEnvelope({ status, error, accepted_at: acceptedAt }: Result, { signed }: Job): boolean {
-  const isExpired = Object.values(error?.details ?? {}).some(({ code }) => code === 'envelope_expired')
+  const isExpired = reasonsIn(error).some(({ reason }) => reason === 'envelope_expired')
   return status === 'FAILED' && isExpired && Date.parse(acceptedAt) < signed.issuedAt
 }
 

@@ -1,16 +1,13 @@
 // The error body of the token service, and the choice of a service's body by the path: other services have their own
 // forms. Other files decide what is wrong; an error body never holds a value that was sent.
-import { REASONS, type Reason, type Refusal, type TokenFlaw } from '../../src/errors.ts'
+import type { TokenFlaw } from '../../src/errors.ts'
 import type { Role } from '../../src/job/choices.ts'
-import { type FieldReason, fieldsOf, MESSAGES, problemOf, type ReversalStatus } from '../../src/job/problem.ts'
+import { detailsOf, type Failure, MESSAGES, type ReversalStatus } from '../../src/job/problem.ts'
 
 export type DeclineStatus = 400 | 401 | 403 | 404 | 429 | 500 | 503
 
-export interface Decline {
-  status: DeclineStatus
-  /** The wrong fields, under `body`, `query` or `params`; empty with 401, 429, 500 and 503. */
-  fields: FieldReason[]
-  reversalStatus: ReversalStatus
+/** What a request is answered if it had no effect; `fields` is empty with 401, 429, 500 and 503. */
+export interface Decline extends Failure<DeclineStatus> {
   /**
    * A sentence that says more than the reason, for services whose error body has a place for it. It holds no value that
    * was sent.
@@ -33,12 +30,14 @@ export interface ErrorBody {
 export const TOKEN_ERRORS: ErrorBody = {
   prefix: '',
   render: ({ status, fields, reversalStatus, detail }, at) => {
+    const details = fields.length === 0 || SILENT.has(status) ? {} : { details: detailsOf(fields) }
     const message = detail ?? STATUS_TEXTS[status]
-    if (fields.length > 0 && status !== 429 && status !== 401)
-      return { ...problemOf(fields, at, reversalStatus, status), code: status, message }
-    return { code: status, message, timestamp: at, reversal_status: reversalStatus }
+    return { code: status, message, ...details, timestamp: at, reversal_status: reversalStatus }
   },
 }
+/** Statuses whose body names no fields. */
+const SILENT: ReadonlySet<number> = new Set([401, 429, 500, 503])
+
 /** What each status says if no field is named. */
 export const STATUS_TEXTS = {
   ...MESSAGES,
@@ -52,13 +51,9 @@ export function errorBodyOf(path: string, others: readonly ErrorBody[]): ErrorBo
   return fitting.reduce((best, body) => (body.prefix.length > best.prefix.length ? body : best), TOKEN_ERRORS)
 }
 
-export function declineOf(refusal: Refusal): Decline {
-  return { status: REASONS[refusal.reason].code, fields: fieldsOf(refusal), reversalStatus: 'NONE' }
-}
-
-/** A decline with one field and one reason. */
-export function declineFor(reason: Reason, field: string): Decline {
-  return declineOf({ refused: true, reason, field })
+/** The same with the fields of the HTTP request in place of those of the job. */
+export function renamed<Named extends Failure<DeclineStatus>>(failure: Named, name: (field: string) => string): Named {
+  return { ...failure, fields: failure.fields.map(one => ({ ...one, field: name(one.field) })) }
 }
 
 /** The decline of a caller who lacks all of these roles, each of which would do. */

@@ -5,6 +5,7 @@ import type { Config } from '../../src/config.ts'
 import { openHealth } from '../../src/health.ts'
 import type { Catalogue } from '../../src/job/catalogue.ts'
 import type { SigningKey } from '../../src/job/envelope/envelope.ts'
+import { reasonsIn } from '../../src/job/problem.ts'
 import type { Lifetime } from '../../src/lifetime.ts'
 import type { Logger } from '../../src/log.ts'
 import type { MetricsRegistry } from '../../src/metrics.ts'
@@ -82,7 +83,7 @@ function comparingClock(requestReply: RequestReply, compare: () => Promise<void>
     ...requestReply,
     async ask(...asked) {
       const end = await requestReply.ask(...asked)
-      if (end.end === 'answered' && refusesClock(end.result.error)) await compare()
+      if (end.end === 'answered' && refusesClock(reasonsIn(end.result.error))) await compare()
       return end
     },
   }

@@ -2,12 +2,13 @@
 // entity. `tokenmill ingest orders` stores the orders.
 import { z } from 'zod'
 import { Fault } from '../../src/errors.ts'
+import { failureFor } from '../../src/job/problem.ts'
 import { Order } from '../../src/orders/order.ts'
 import { OrderFilter, OrderQuery } from '../../src/orders/query.ts'
 import { findCreators, search } from '../../src/store/ledger/orders.ts'
 import type { Caller, GatewayApp } from './app.ts'
 import type { GatewayDeps, GatewayService } from './deps.ts'
-import { type Decline, declineFor } from './error-bodies.ts'
+import type { Decline } from './error-bodies.ts'
 import { ORDER_NOTES } from './order-notes.ts'
 import { ERRORS } from './records.ts'
 import { decline } from './server/replies.ts'
@@ -95,7 +96,7 @@ function entitiesOf({ client, entityId }: Caller, query: OrderFilter): string[] 
 }
 
 function tooLong(error: unknown): Decline {
-  if (error instanceof Fault && error.code === 'deadline') return declineFor('search_too_long', 'query')
+  if (error instanceof Fault && error.code === 'deadline') return failureFor('search_too_long', 'query')
   throw error
 }
 

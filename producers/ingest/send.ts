@@ -1,9 +1,10 @@
 // Sends chunks, of which a bounded number is unanswered, and yields their results in the order of the file. The client
 // library sends an unanswered chunk again; this file waits for the answer.
-import { isRefusal, REASONS } from '../../src/errors.ts'
+import { isRefusal, REASONS, textOf } from '../../src/errors.ts'
 import type { Result } from '../../src/job/answer/result.ts'
 import { UPGRADE_WORKERS } from '../../src/job/envelope/features.ts'
 import { type Counts, noCounts } from '../../src/job/outcome.ts'
+import { reasonIn, reasonsIn } from '../../src/job/problem.ts'
 import { openAnswerDeadline, tellTo } from '../answer-deadline.ts'
 import { untilSent } from '../client/bulk.ts'
 import { type RecordForm, sendInForm } from '../client/in-form.ts'
@@ -165,12 +166,10 @@ const NEXT: Record<string, string> = {
 }
 
 function refusedChunk(number: number, { error }: Result): FileError {
-  const details = Object.entries(error?.details ?? {})
   // A worker that doesn't know `columns` also finds too few lines beside them.
-  const [field = 'body', detail] = details.find(([, { code }]) => code === 'field_unknown') ?? details[0] ?? []
-  const reason = detail?.code ?? 'internal'
-  const wrong = `Chunk ${number} was refused: ${field}: ${detail?.message ?? error?.message ?? reason}`
-  return new FileError('input', wrong, NEXT[reason] ?? 'Correct that, then run the same command again.')
+  const wrong = reasonsIn(error).find(({ reason }) => reason === 'field_unknown') ?? reasonIn(error)
+  const line = `Chunk ${number} was refused: ${wrong.field}: ${textOf(wrong)}`
+  return new FileError('input', line, NEXT[wrong.reason] ?? 'Correct that, then run the same command again.')
 }
 
 /** Prints a hint if no worker listens after ten seconds, and whenever the queue server goes away. */

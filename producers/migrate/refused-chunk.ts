@@ -1,8 +1,10 @@
 // Makes the errors that end a run: after a chunk that was refused as a whole, or after a first chunk whose refusals all
 // other rows will share. Each error says what to do next.
 
+import { textOf } from '../../src/errors.ts'
 import type { Result } from '../../src/job/answer/result.ts'
 import { UPGRADE_WORKERS } from '../../src/job/envelope/features.ts'
+import { reasonIn } from '../../src/job/problem.ts'
 import { FileError } from '../rows/file-error.ts'
 
 const NEXT: Record<string, string> = {
@@ -23,14 +25,13 @@ const NEXT: Record<string, string> = {
 
 /** The error for a chunk that was refused as a whole. `startedAt`: when the batch was first run, ms since the epoch. */
 export function refusedChunk(number: number, result: Result, { startedAt }: { startedAt: number }): FileError {
-  const details = Object.entries(result.error?.details ?? {})
-  const [field = 'body', detail] = details[0] ?? []
-  const reason = detail?.code ?? 'internal'
+  const wrong = reasonIn(result.error)
+  const { field, reason } = wrong
   const since =
     reason === 'batch_too_old' ? ` It was first run on ${new Date(startedAt).toISOString().slice(0, 10)}.` : ''
   return new FileError(
     'input',
-    `Chunk ${number} was refused: ${field}: ${detail?.message ?? result.error?.message ?? reason}${since}`,
+    `Chunk ${number} was refused: ${field}: ${textOf(wrong)}${since}`,
     nextOf(field, reason) ?? 'Correct that, then run the same command again.',
   )
 }

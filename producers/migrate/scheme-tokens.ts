@@ -4,6 +4,7 @@ import { isRefusal, type Reason } from '../../src/errors.ts'
 import { recordsOf } from '../../src/job/answer/created-columns.ts'
 import type { Result } from '../../src/job/answer/result.ts'
 import { type RecordResult, tookEffect } from '../../src/job/outcome.ts'
+import { reasonIn } from '../../src/job/problem.ts'
 import { untilSent } from '../client/bulk.ts'
 import type { Client } from '../client.ts'
 import { type BatchPlan, tokenBatch } from '../token-batch.ts'
@@ -78,7 +79,7 @@ function isTaken({ error }: Result): boolean {
 }
 
 function reasonOf({ error }: Result): string {
-  return Object.values(error?.details ?? {})[0]?.code ?? 'internal'
+  return reasonIn(error).reason
 }
 
 async function askAny(lines: string[], part: SchemePart, client: Client): Promise<Result> {

@@ -1,7 +1,7 @@
 // The outcome of one record of a batch, found by its line or by its reference. Chunks lie in the order of the file, so
 // a line is found by bisection; a reference is looked for in the outcomes of every chunk.
+import { textOf } from '../../src/errors.ts'
 import { unpack } from '../../src/job/chunk-outcomes.ts'
-import { textOf } from '../../src/job/problem.ts'
 import type { Batch } from '../../src/store/batch/batch-row.ts'
 import * as search from '../../src/store/job/receipt-search.ts'
 import * as receipts from '../../src/store/job/receipts.ts'

@@ -1,8 +1,8 @@
 // Finds everything that is known of one job: in the store by a reader, and in the queues. Commands and pages explain a job by
 // these functions.
+import { textOf } from '../../src/errors.ts'
 import { type Catalogue, resultsQueue } from '../../src/job/catalogue.ts'
 import { jobId } from '../../src/job/envelope/ids.ts'
-import { textOf } from '../../src/job/problem.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { type FailedJob, failedCopies } from '../../src/queue/failed.ts'
 import type { Announced, CallFacts, JobFacts } from './job-facts.ts'

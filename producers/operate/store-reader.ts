@@ -1,6 +1,7 @@
 // What the readers of the command and of the console's page ask the store alike: every statement takes the sight of who asks.
+import { textOf } from '../../src/errors.ts'
 import { resultId } from '../../src/job/envelope/ids.ts'
-import { Problem } from '../../src/job/problem.ts'
+import { reasonsIn } from '../../src/job/problem.ts'
 import * as jobs from '../../src/store/explain/jobs.ts'
 import * as names from '../../src/store/explain/names.ts'
 import type { Db } from '../../src/store/pool.ts'
@@ -29,15 +30,12 @@ export function storeReader(
   }
 }
 
-const Details = Problem.shape.details
-
 function announcementOf(
   receiptId: string,
   { jti, code, details, ...row }: Awaited<ReturnType<typeof jobs.listAnswers>>[number],
 ): ReadAnnouncement {
   const named = { ...row, resultId: row.resultId ?? resultId(receiptId, row.revision) }
   if (code === null) return named
-  const reasons = Object.entries(Details.safeParse(details ?? {}).data ?? {})
-  const listed = reasons.map(([field, { code: reason, message }]) => ({ field, reason, text: message }))
-  return { ...named, says: { code, ...(jti === null ? {} : { jti }), reasons: listed } }
+  const reasons = reasonsIn({ details }).map(one => ({ ...one, text: textOf(one) }))
+  return { ...named, says: { code, ...(jti === null ? {} : { jti }), reasons } }
 }

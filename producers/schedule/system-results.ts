@@ -2,6 +2,7 @@
 // its runs, and those of webhook and expiry jobs go to who sent them; other results were handled elsewhere and are dropped.
 import type { Reason } from '../../src/errors.ts'
 import type { Result } from '../../src/job/answer/result.ts'
+import { reasonsIn } from '../../src/job/problem.ts'
 import type { SystemClient } from '../../src/job/system-clients.ts'
 import * as runs from '../../src/store/report/schedule-runs.ts'
 import { type Inbox, openInbox } from '../results.ts'
@@ -53,10 +54,10 @@ function endOf({ status, code, record, error }: Result, now: number): runs.Answe
     const uid = record?.['reportUid']
     return { state: 'SUCCEEDED', reportUid: typeof uid === 'string' ? uid : null }
   }
-  const [said] = Object.values(error?.details ?? {})
+  const [said] = reasonsIn(error)
   // The envelope was late or its clock differed, and no worker tried it: the run is sent again.
-  if (said && UNTRIED.has(said.code))
-    return { state: 'FAULTED', reason: said.code, nextAt: now + MINUTE_MS, faultsMax: Number.POSITIVE_INFINITY }
-  if (code !== 500) return { state: 'FAILED', reason: said?.code ?? String(code) }
-  return { state: 'FAULTED', reason: said?.code ?? 'fault', nextAt: now + HOUR_MS, faultsMax: FAULTS_MAX }
+  if (said && UNTRIED.has(said.reason))
+    return { state: 'FAULTED', reason: said.reason, nextAt: now + MINUTE_MS, faultsMax: Number.POSITIVE_INFINITY }
+  if (code !== 500) return { state: 'FAILED', reason: said?.reason ?? String(code) }
+  return { state: 'FAULTED', reason: said?.reason ?? 'fault', nextAt: now + HOUR_MS, faultsMax: FAULTS_MAX }
 }

@@ -9,7 +9,7 @@ import { resultsQueue } from '../../src/job/catalogue.ts'
 import { Claims } from '../../src/job/envelope/envelope.ts'
 import type { NameRule } from '../../src/job/envelope/names.ts'
 import { clearNumbersOf, withoutOwnPan } from '../../src/job/pan-in-names.ts'
-import { fieldsOf, problemOf } from '../../src/job/problem.ts'
+import { failureOf, problemOf } from '../../src/job/problem.ts'
 import { parse } from '../../src/job/refusal.ts'
 import type { Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
@@ -112,7 +112,7 @@ export async function submitFile(options: SubmitFile): Promise<Totals> {
         continue
       }
       totals.invalid += 1
-      const error = problemOf(fieldsOf(item), Date.now())
+      const error = problemOf(failureOf(item), Date.now())
       await print(line, {
         ...(isRefusal(text) ? {} : named(text, credentials.names ?? 'checked')),
         status: 'FAILED',

@@ -52,29 +52,20 @@ export const RecordResult = z.object({
 export type RecordResult = z.infer<typeof RecordResult>
 
 const { shape } = RecordResult
+type Lenient = { [name in keyof typeof shape]: z.ZodCatch<(typeof shape)[name]> }
+const lenient = Object.fromEntries(
+  Object.entries<z.ZodType>(shape).map(([name, member]) => [name, member.catch(undefined)]),
+) as Lenient
+
 /**
  * One record's outcome as a worker tells it. The outcome may be a word that isn't known here; a member that can't be read
  * counts as absent.
  */
 export const AnyRecordResult = z.looseObject({
+  ...lenient,
   line: shape.line,
-  reference: shape.reference.catch(undefined),
   outcome: z.string(),
   code: shape.code,
-  reason: shape.reason.catch(undefined),
-  field: shape.field.catch(undefined),
-  failed_facet: shape.failed_facet.catch(undefined),
-  changes: shape.changes.catch(undefined),
   reference_outcome: z.string().optional().catch(undefined),
-  previous_token: shape.previous_token.catch(undefined),
-  reuse_token: shape.reuse_token.catch(undefined),
-  analytics_token: shape.analytics_token.catch(undefined),
-  bin: shape.bin.catch(undefined),
-  last_four: shape.last_four.catch(undefined),
-  expiry_month: shape.expiry_month.catch(undefined),
-  expiry_year: shape.expiry_year.catch(undefined),
-  brand: shape.brand.catch(undefined),
-  token_status: shape.token_status.catch(undefined),
-  reversal_status: shape.reversal_status.catch(undefined),
 })
 export type AnyRecordResult = z.infer<typeof AnyRecordResult>

@@ -1,7 +1,7 @@
-// The error body of the token service: a fixed message per code, details by field, and never a value. It also reads
-// error bodies with more than this schema has: unknown members are passed on, up to a size.
+// Why a job had no effect, and the error body that says so: a fixed message per code, details by field, and never a value.
+// Failures travel: each results queue, HTTP service and file makes its own text of one.
 import { z } from 'zod'
-import { meaningOf, type Reason, type Refusal } from '../errors.ts'
+import { type FieldReason, fieldsOf, meaningOf, type Reason, type Refusal, textOf } from '../errors.ts'
 
 export const MESSAGES = {
   400: 'At least one parameter is invalid; see details.',
@@ -25,66 +25,36 @@ export const Problem = z.object({
 })
 export type Problem = z.infer<typeof Problem>
 
-/**
- * An error body as a worker tells it. An unknown status is replaced by a known one, a detail
- * that can't be read is left out, other members pass. If it can't be read whether something must still be reversed,
- * `reversal_status` is `REQUIRED`. A gateway replaces message and time by its own.
- */
-export const AnyProblem = z.looseObject({
-  ...Problem.shape,
-  code: z.int().transform(problemCodeOf),
-  message: z.string().catch(''),
-  details: z
-    .record(z.string(), z.unknown())
-    .transform(details =>
-      Object.fromEntries(
-        Object.entries(details).flatMap(([field, detail]) => {
-          const { success, data } = AnyDetail.safeParse(detail)
-          return success ? [[field, data]] : []
-        }),
-      ),
-    )
-    .optional()
-    .catch(undefined),
-  timestamp: z.number().catch(0),
-  reversal_status: Problem.shape.reversal_status.catch('REQUIRED'),
-})
-const AnyDetail = z.looseObject({ message: z.string(), code: z.string() })
-
-export interface FieldReason {
-  field: string
-  /** A word of REASONS, or one that isn't known here. */
-  reason: string
-  /** The worker's text; undefined: this release's text for the reason. */
-  text?: string
+/** Why a job had no effect. */
+export interface Failure<Status extends number = ProblemCode> {
+  status: Status
+  /** The wrong fields, under `body`, `query` or `params`. */
+  fields: FieldReason[]
+  reversalStatus: ReversalStatus
 }
 
-/** All fields that a refusal names. */
-export function fieldsOf(refusal: Refusal): { field: string; reason: Reason }[] {
-  return [{ field: refusal.field, reason: refusal.reason }, ...(refusal.also ?? [])]
+export function failureOf(refusal: Refusal, reversalStatus: ReversalStatus = 'NONE'): Failure {
+  return { status: meaningOf(refusal.reason).code, fields: fieldsOf(refusal), reversalStatus }
 }
 
-export function textOf({ reason, text }: FieldReason): string {
-  return text ?? meaningOf(reason).text
+/** The failure for one reason. */
+export function failureFor(reason: Reason, field: string, reversalStatus?: ReversalStatus): Failure {
+  return failureOf({ refused: true, reason, field }, reversalStatus)
 }
 
-export function problemOf(
-  fields: FieldReason[],
-  timestamp: number,
-  reversalStatus: ReversalStatus = 'NONE',
-  status: number = meaningOf(fields[0]?.reason ?? 'internal').code,
-): Problem {
-  const code = problemCodeOf(status)
-  const details = Object.fromEntries(
-    fields.map(field => [field.field, { message: textOf(field), code: field.reason }] as const),
-  )
+/** The error body of a result. `timestamp`: ms since the epoch. */
+export function problemOf({ status, fields, reversalStatus }: Failure, timestamp: number): Problem {
   return {
-    code,
-    message: MESSAGES[code],
-    ...(code === 500 ? {} : { details }),
+    code: status,
+    message: MESSAGES[status],
+    ...(status === 500 ? {} : { details: detailsOf(fields) }),
     timestamp,
     reversal_status: reversalStatus,
   }
+}
+
+export function detailsOf(fields: readonly FieldReason[]): Record<string, { message: string; code: string }> {
+  return Object.fromEntries(fields.map(one => [one.field, { message: textOf(one), code: one.reason }] as const))
 }
 
 /** The known status for any status: an unknown 4xx becomes 400 (RFC 9110 15), any other unknown status 500. */
@@ -95,17 +65,37 @@ export function problemCodeOf(status: number): ProblemCode {
 
 const FIELDS_MAX = 50
 const FIELD = /^(body|query|params)(\.[A-Za-z0-9_.()-]{1,200})?$/
-/** A reason's word and a sentence, without line breaks and without a run of digits that could be a value. */
-const Detail = z.object({
-  message: z.string().regex(/^(?!.*\d{6})\P{Cc}{1,300}$/u),
-  code: z.string().regex(/^[a-z][a-z0-9_]{0,63}$/),
-})
+const Detail = z.object({ code: z.string().regex(/^[a-z][a-z0-9_]{0,63}$/) })
 
-/** The fields that a result's error body names. Entries that aren't a field, a word and a sentence are left out. */
-export function toldFields({ details = {} }: Pick<Problem, 'details'>): FieldReason[] {
-  const told = Object.entries(details).flatMap(([field, detail]) => {
+/**
+ * The reasons in the error body of a result. An entry that isn't a field and a word is left out. The texts aren't read:
+ * whoever shows a reason has a text for it (`textOf`).
+ */
+export function reasonsIn(error: { details?: unknown } | undefined): FieldReason[] {
+  const told = Object.entries(error?.details ?? {}).flatMap(([field, detail]) => {
     const { success, data } = Detail.safeParse(detail)
-    return success && FIELD.test(field) ? [{ field, reason: data.code, text: data.message }] : []
+    return success && FIELD.test(field) ? [{ field, reason: data.code }] : []
   })
   return told.slice(0, FIELDS_MAX)
+}
+
+/** The first of them; `internal` if there is none. */
+export function reasonIn(error: { details?: unknown } | undefined): FieldReason {
+  return reasonsIn(error)[0] ?? { field: 'body', reason: 'internal' }
+}
+
+const Told = z.object({
+  code: z.int().transform(problemCodeOf),
+  details: z.unknown().optional(),
+  reversal_status: Problem.shape.reversal_status.catch('REQUIRED'),
+})
+
+/**
+ * The failure that the error body of a result tells. If it can't be read whether something must still be reversed,
+ * `reversalStatus` is `REQUIRED`.
+ */
+export function failureIn(error: unknown): Failure {
+  const told = Told.safeParse(error).data
+  if (!told) return failureFor('internal', 'body', 'REQUIRED')
+  return { status: told.code, fields: reasonsIn(told), reversalStatus: told.reversal_status }
 }

@@ -1,7 +1,7 @@
 // Turns zod's errors into refusals with field names and reasons, never with a value. Senders also choose the keys of an
 // object, so a refusal repeats only short plain names.
 import type { z } from 'zod'
-import { REASONS, type Reason, type Refusal } from '../errors.ts'
+import { type FieldReason, REASONS, type Reason, type Refusal } from '../errors.ts'
 
 type Issue = z.core.$ZodRawIssue
 
@@ -11,12 +11,13 @@ const FIELDS_SHOWN_MAX = 50
 export function parse<T>(schema: z.ZodType<T>, input: unknown, prefix: string): { value: T } | Refusal {
   const parsed = schema.safeParse(input, { error: reasonOf })
   if (parsed.success) return { value: parsed.data }
-  const found = parsed.error.issues.flatMap(issue => fieldsOf(issue, prefix)).slice(0, FIELDS_SHOWN_MAX)
-  const [first, ...also] = found
-  return { refused: true, reason: first?.reason ?? 'field_value', field: first?.field ?? prefix, also }
+  const [first = { field: prefix, reason: 'field_value' as const }, ...also] = parsed.error.issues
+    .flatMap(issue => wrongFields(issue, prefix))
+    .slice(0, FIELDS_SHOWN_MAX)
+  return { refused: true, ...first, also }
 }
 
-// The reason's word of an issue. zod keeps it as the issue's message, where `fieldsOf` reads it.
+// The reason's word of an issue. zod keeps it as the issue's message, where `wrongFields` reads it.
 function reasonOf(issue: Issue): Reason {
   switch (issue.code) {
     case 'invalid_type':
@@ -44,7 +45,7 @@ const NOT_HERE: ReadonlyMap<string, Reason> = new Map([
   ['card', 'card_not_allowed'],
 ])
 
-function fieldsOf(issue: z.core.$ZodIssue, prefix: string): { field: string; reason: Reason }[] {
+function wrongFields(issue: z.core.$ZodIssue, prefix: string): (FieldReason & { reason: Reason })[] {
   const path = [prefix, ...issue.path.map(part => (typeof part === 'number' ? String(part) : plain(String(part))))]
   if (issue.code !== 'unrecognized_keys') return [{ field: path.join('.'), reason: issue.message as Reason }]
   return issue.keys.map(key => ({

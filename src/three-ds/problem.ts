@@ -1,6 +1,7 @@
 // Every refusal of this service: its three-digit error number (not the HTTP status), its HTTP status and its text. The
 // field `error_no` of records has the same numbers. Texts never quote a value.
-import { meaningOf, type Refusal } from '../errors.ts'
+import { type FieldReason, fieldsOf, type Refusal } from '../errors.ts'
+import { detailsOf } from '../job/problem.ts'
 
 /** Means "no error", in records, whose `error_no` is always given. */
 export const NO_ERROR = '0'
@@ -47,8 +48,7 @@ export type ErrorNo = keyof typeof ERRORS
 /** A refusal of this service. */
 export interface Problem {
   problem: ErrorNo
-  /** `text`: default: that of the reason. */
-  details: { field: string; reason: string; text?: string }[]
+  details: FieldReason[]
 }
 
 export function problem(no: ErrorNo, ...details: Problem['details']): Problem {
@@ -61,8 +61,7 @@ export function isProblem(value: unknown): value is Problem {
 
 /** A refusal of a field, under this error number. */
 export function problemOf(no: ErrorNo, refusal: Refusal): Problem {
-  const { field, reason, also = [] } = refusal
-  return problem(no, { field, reason }, ...also)
+  return problem(no, ...fieldsOf(refusal))
 }
 
 interface ProblemBody {
@@ -75,8 +74,5 @@ interface ProblemBody {
 /** The error body of this service, which has no `reversal_status`. `timestamp`: ms since the epoch. */
 export function bodyOf({ problem: no, details }: Problem, timestamp: number): { status: number; body: ProblemBody } {
   const { status, text } = ERRORS[no]
-  const shown = details.map(
-    ({ field, reason, text: said }) => [field, { message: said ?? meaningOf(reason).text, code: reason }] as const,
-  )
-  return { status, body: { code: String(no), message: text, details: Object.fromEntries(shown), timestamp } }
+  return { status, body: { code: String(no), message: text, details: detailsOf(details), timestamp } }
 }

@@ -58,7 +58,9 @@ function flatOf(line: string): string {
 function squeezedIn(text: string): string[] {
   const statements = [...text.matchAll(/`((?:[^`\\]|\\.)*)`|'((?:[^'\\\n]|\\.)*)'/g)]
     .map(([, template, quoted]) => template ?? quoted ?? '')
-    .filter(sql => /^\s*(with|select|insert into|update|delete from)\b[^]*\b(from|set|values|where|into)\b/i.test(sql))
+    .filter(sql =>
+      /^\s*(with|select|insert into|update|delete from)\b[\s\S]*\b(from|set|values|where|into)\b/i.test(sql),
+    )
   return statements.flatMap(sql =>
     sql.split('\n').filter(line => {
       const flat = flatOf(line.replace(/'[^']*'|\$\{[^}]*\}/g, '?')).replace(NO_CLAUSE, '')

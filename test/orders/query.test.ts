@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isRefusal } from '../../src/errors.ts'
-import { fieldsOf } from '../../src/job/problem.ts'
+import { fieldsOf, isRefusal } from '../../src/errors.ts'
 import { parse } from '../../src/job/refusal.ts'
 import { IngestedOrder } from '../../src/orders/order.ts'
 import { OrderFilter, OrderQuery } from '../../src/orders/query.ts'

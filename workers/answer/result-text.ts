@@ -1,13 +1,13 @@
 // Makes the text of a result from a decision or from a receipt. The text never holds card data in clear.
-
+import type { SingleAnswer } from '../../src/job/answer/receipt-answer.ts'
 import { count } from '../../src/job/chunk-outcomes.ts'
 import { refusalResultId, resultId } from '../../src/job/envelope/ids.ts'
 import { type Counts, type RecordResult, tookEffect } from '../../src/job/outcome.ts'
-import { type FieldReason, problemOf, type ReversalStatus } from '../../src/job/problem.ts'
+import { problemOf } from '../../src/job/problem.ts'
 import type { StoredAnswer } from '../../src/job/stored-answer.ts'
 
-/** What a result says. */
-export interface ResultContent {
+/** What a result says of its job, whatever the answer. */
+export interface ResultHead {
   receiptId: string
   /** 0: the answer to an envelope beside an existing receipt, whose result outranks it. */
   revision: number
@@ -21,44 +21,31 @@ export interface ResultContent {
   attempt: number
   acceptedAt: number
   completedAt: number
-  /** Exactly one of `fields`, `success` and `records` is set. */
-  fields?: FieldReason[]
-  success?: { code: 200 | 204; record: Record<string, unknown> }
-  /** A text: their JSON, which is put into the result as it is. */
-  records?: RecordResult[] | string
-  /** Only with `records` as a text: the JSON of the records in columns. */
-  columns?: string | undefined
-  /** With `fields`: the status, if a receipt has it; else the status of the first reason is used. */
-  code?: number
-  /** Only with `fields`. */
-  reversalStatus?: ReversalStatus
 }
+
+/** What a result says of a chunk. A text is put into the result as it is; `columns` stand only beside such a text. */
+/** The records of a chunk, as its result tells of them. */
+export interface ToldRecords {
+  /** A text: their JSON. */
+  records: RecordResult[] | string
+  /** The JSON of the records that aren't among `records`, in columns. */
+  columns?: string | undefined
+}
+
+export type ToldAnswer = SingleAnswer | ToldRecords
 
 export interface ResultText {
   resultId: string
   body: string
 }
 
-export function resultOf(content: ResultContent): ResultText {
-  const {
-    receiptId,
-    revision,
-    envelopeDigest,
-    kind,
-    retell,
-    jti,
-    reference,
-    attempt,
-    acceptedAt,
-    completedAt,
-    fields,
-    success,
-    records,
-    columns,
-  } = content
+export function resultOf(head: ResultHead, answer: ToldAnswer): ResultText {
+  const { receiptId, revision, envelopeDigest, kind, retell, jti, reference, attempt, acceptedAt, completedAt } = head
   const id = revision === 0 ? refusalResultId(receiptId, envelopeDigest) : resultId(receiptId, revision)
-  const error = fields && problemOf(fields, completedAt, content.reversalStatus, content.code)
-  const head = JSON.stringify({
+  const error = 'failure' in answer ? problemOf(answer.failure, completedAt) : undefined
+  const success = 'record' in answer ? answer : undefined
+  const { records, columns }: Partial<ToldRecords> = 'records' in answer ? answer : {}
+  const first = JSON.stringify({
     v: 1,
     type: 'result',
     result_id: id,
@@ -81,7 +68,7 @@ export function resultOf(content: ResultContent): ResultText {
     accepted_at: new Date(acceptedAt).toISOString(),
     completed_at: new Date(completedAt).toISOString(),
   })
-  return { resultId: id, body: `${head.slice(0, -1)}${told},${tail.slice(1)}` }
+  return { resultId: id, body: `${first.slice(0, -1)}${told},${tail.slice(1)}` }
 }
 
 /** For some kinds a result lists only the records without effect, and counts the others. */

@@ -9,7 +9,8 @@ import type { Receipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import type { Store } from '../../src/store/pool.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
-import { type ResultContent, resultOf } from '../answer/result-text.ts'
+import type { ResultHead, ToldAnswer } from '../answer/result-text.ts'
+import { resultOf } from '../answer/result-text.ts'
 import type { Directory } from '../directory.ts'
 import { type Handlers, handlerOf } from '../line/handlers.ts'
 import type { LookUps } from '../set/look-ups.ts'
@@ -27,24 +28,24 @@ interface Readers {
 export async function storedAnswer(
   receipt: Receipt,
   { store, lookUps, directory, handlers, catalogue }: Readers,
-): Promise<ResultContent> {
+): Promise<{ head: ResultHead; answer: ToldAnswer }> {
   const { refusal, outcomes, tokenId, kind, receiptId } = receipt
   const retell = catalogue.find(kind)?.retell
   const head = { ...headOf(receipt), retell }
-  if (refusal === null && outcomes !== null) return { ...head, records: await recordsOf(outcomes, store) }
+  if (refusal === null && outcomes !== null) return { head, answer: { records: await recordsOf(outcomes, store) } }
   const handler = handlerOf(kind, { handlers })
   if (refusal === null && handler?.retell)
-    return { ...head, success: { code: 200, record: await handler.retell(receipt, { store }) } }
+    return { head, answer: { code: 200, record: await handler.retell(receipt, { store }) } }
   const [token] = refusal !== null || tokenId === null ? [] : await tokens.findByIds(store, [tokenId])
   const range = await directory.binRange(token?.binRange ?? null)
   const scheme = token && (await shownScheme(token.tokenId, await directory.scope(token.tokenScope), { lookUps }))
   const answer = answerFrom(receipt, retell, token, range, scheme)
-  if (!token || !('success' in answer)) return { ...head, ...answer }
-  const { code, record } = answer.success
-  return { ...head, success: { code, record: { ...record, ...(await shownReference(receiptId, { store })) } } }
+  if (!token || 'failure' in answer) return { head, answer }
+  const { code, record } = answer
+  return { head, answer: { code, record: { ...record, ...(await shownReference(receiptId, { store })) } } }
 }
 
-function headOf(receipt: Receipt): Omit<ResultContent, 'retell'> {
+function headOf(receipt: Receipt): Omit<ResultHead, 'retell'> {
   const { receiptId, revision, envelopeDigest, kind, jti, reference, attempt, acceptedAt, completedAt } = receipt
   return { receiptId, revision, envelopeDigest, kind, jti, reference, attempt, acceptedAt, completedAt }
 }
@@ -61,7 +62,7 @@ export async function bodyOfRow(row: OutboxRow, readers: Readers): Promise<strin
   const [receipt] = await receipts.findAll(readers.store, [row.receiptId])
   if (!receipt) return undefined
   if (receipt.revision < row.revision) throw new Fault('data')
-  const content = await storedAnswer(receipt, readers)
+  const { head, answer } = await storedAnswer(receipt, readers)
   const envelopeDigest = row.envelopeDigest ?? receipt.envelopeDigest
-  return resultOf({ ...content, envelopeDigest, revision: row.revision }).body
+  return resultOf({ ...head, envelopeDigest, revision: row.revision }, answer).body
 }

@@ -37,8 +37,8 @@ import {
 } from './chunk.ts'
 import { ownersOf } from './claims.ts'
 import { type DryRunGuesses, isSpent, openDryRunGuesses } from './dry-run-guesses.ts'
-import { rejected } from './fold.ts'
-import { type ClaimingOutcome, predictClaims, saveWithClaims } from './save-claims.ts'
+import { type ClaimingOutcome, rejected } from './fold.ts'
+import { predictClaims, saveWithClaims } from './save-claims.ts'
 
 interface GivenChange {
   given: Given

@@ -8,7 +8,6 @@ import { canonical, chunkText } from '../../src/job/envelope/digest.ts'
 import { mayNeedMore, recordsRefusal } from '../../src/job/envelope/roles.ts'
 import { someText } from '../../src/job/on-file.ts'
 import { clearNumbersOf, couldHoldNumber, nameRefusal } from '../../src/job/pan-in-names.ts'
-import { fieldsOf } from '../../src/job/problem.ts'
 import { type BlockForm, spreadColumns } from '../../src/job/record-columns.ts'
 import type { ReferenceRecord } from '../../src/job/reference.ts'
 import { parse } from '../../src/job/refusal.ts'
@@ -269,7 +268,6 @@ function lineOf(value: unknown): { line?: number } {
   return RecordHead.shape.line.safeParse(line).success ? { line: line as number } : {}
 }
 
-export function reasonOf(refusal: Refusal): { reason: Reason; field: string | undefined } {
-  const first = fieldsOf(refusal)[0]
-  return { reason: first?.reason ?? 'field_value', field: first?.field }
+export function reasonOf({ reason, field }: Refusal): { reason: Reason; field: string } {
+  return { reason, field }
 }

@@ -7,31 +7,26 @@ import type { Secret } from '../../src/secret.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
 import { LostRace } from '../../src/store/pool.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
-import { type CardFacts, create, type Given, update, type Decided as Verdict } from '../../src/token/decide.ts'
+import { create, update, type Decided as Verdict } from '../../src/token/decide.ts'
 import type { Claim } from '../../src/token/on-file.ts'
 import type { Giver } from '../../src/token/token.ts'
 import { isRenewed } from '../card/by-card.ts'
 import { onFileRefusal } from '../card/claim.ts'
 import { nameOf } from '../card/contract.ts'
 import { timeOf, tokenIdAt } from '../card/seal-row.ts'
-import type { Contract, ThirdPartyResult } from '../networks.ts'
+import type { ThirdPartyResult } from '../networks.ts'
+import type { CheckedCard } from '../token-create.ts'
 import type { ChunkContext } from './chunk.ts'
 import { reasonOf } from './chunk.ts'
 import { isNewest } from './source-times.ts'
 
 const ID_BYTES = 10
 
-export interface PreparedCreate {
+export interface PreparedCreate extends CheckedCard {
   line: number
   reference: string | undefined
   field: string
-  scope: Scope
-  pan: Secret
-  facts: CardFacts
-  given: Given
   key: string
-  /** The contract under which a third party makes the token; undefined if the vault makes it. */
-  contract: Contract | undefined
   /** The claim of the record: for whom the card is on file. */
   claim: Claim | undefined
   giver: Giver
@@ -60,18 +55,23 @@ export function rejected(
   return { line, reference: kept, outcome: 'REJECTED', ...reasonOf(refusal), token: undefined }
 }
 
-export interface KeyedOutcome extends RecordOutcome {
+/** A decided record that may say for whom its card is on file. */
+export interface ClaimingOutcome extends RecordOutcome {
   token: StoredToken | undefined
-  /** Identifies the record's card; empty if the record was refused or comes too late. */
-  key: string
   /** The record's claim; undefined if it has none, was refused, or comes too late for an owner without a token. */
   claim: Claim | undefined
   tokenId: string | undefined
-  /** The token was the owner's before, and is now linked to the record's card. */
+  /** The token was another card's before, and is now linked to the record's card. */
   relinked?: boolean
+  /** Default: the giver of the whole batch. */
   giver?: Giver
   /** The record comes too late only because a later giver changed the number of the owner's token. */
   outdated?: boolean
+}
+
+export interface KeyedOutcome extends ClaimingOutcome {
+  /** Identifies the record's card; empty if the record was refused or comes too late. */
+  key: string
 }
 
 /** Decides which records link their owner's token to their card. */

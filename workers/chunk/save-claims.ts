@@ -1,13 +1,11 @@
 // Writes the claims of a chunk's records together with the tokens that the records change. Claims are decided here,
 // inside the transaction, because only then the token of each record's card is certain.
 import type { OnOrphan } from '../../src/job/choices.ts'
-import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import type { Db } from '../../src/store/pool.ts'
 import type { StoredReference } from '../../src/store/reference/source-references.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import type { Claim } from '../../src/token/on-file.ts'
-import type { Giver } from '../../src/token/token.ts'
 import { confirmed } from '../card/before-image.ts'
 import type { Deps } from '../deps.ts'
 import type { Effect } from '../effect/effect.ts'
@@ -15,19 +13,7 @@ import { writeEffects } from '../effect/write-effect.ts'
 import { endOrphans } from '../reference/orphans.ts'
 import type { ChunkContext } from './chunk.ts'
 import { type ClaimingRecord, type Claims, claimedOf, openClaims } from './claims.ts'
-
-export interface ClaimingOutcome extends RecordOutcome {
-  token: StoredToken | undefined
-  /** Undefined if the record has no claim, or its claim isn't to be decided. */
-  claim: Claim | undefined
-  tokenId: string | undefined
-  /** The token was linked to another card for this record. */
-  relinked?: boolean
-  /** Default: the giver of the whole batch. */
-  giver?: Giver
-  /** The record comes too late only because a later giver changed the number of the owner's token. */
-  outdated?: boolean
-}
+import type { ClaimingOutcome } from './fold.ts'
 
 /** What is written besides the claims. */
 interface Beside {

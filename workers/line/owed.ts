@@ -1,8 +1,8 @@
 // The end of a job that is refused although its calls at providers had, or may have had, an effect: its receipt says
 // REQUIRED, and a reversal is queued. The networks say what is owed.
-import { isRefusal, REASONS, type Refusal } from '../../src/errors.ts'
+import { isRefusal, type Refusal } from '../../src/errors.ts'
 import { requestText } from '../../src/job/envelope/digest.ts'
-import { fieldsOf } from '../../src/job/problem.ts'
+import { type Failure, failureOf } from '../../src/job/problem.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
 import { resultOf } from '../answer/result-text.ts'
 import type { Decision, Work } from '../work.ts'
@@ -25,12 +25,12 @@ export async function answerOwed(work: Work<unknown>, refusal: Refusal, deps: Li
   const { kind } = work.claims
   if (!asksProvider(work)) return false
   const { compensation } = deps.networks
-  const written = await compensation.endOwing(work.receiptId, () => receiptOf(work, refusal, deps), deps)
+  const failure = failureOf(refusal, 'REQUIRED')
+  const written = await compensation.endOwing(work.receiptId, () => receiptOf(work, failure, deps), deps)
   if (!written) return false
   const { receipt, outboxId, revision } = written
   deps.metrics.receipts.inc({ kind, status: receipt.status })
-  const fields = fieldsOf(refusal)
-  const result = resultOf({ ...receipt, retell: work.entry.retell, fields, revision, reversalStatus: 'REQUIRED' })
+  const result = resultOf({ ...receipt, retell: work.entry.retell, revision }, { failure })
   await deps.announcer.publish({
     clientId: work.addressee,
     replyTo: receipt.replyTo,
@@ -46,7 +46,7 @@ function asksProvider({ claims, entry }: Work<unknown>): boolean {
   return entry.asksProvider(claims.request)
 }
 
-async function receiptOf(work: Work<unknown>, refusal: Refusal, deps: LineDeps): Promise<Receipt> {
+async function receiptOf(work: Work<unknown>, failure: Failure, deps: LineDeps): Promise<Receipt> {
   const { claims, client, receiptId, envelopeDigest, attempt, acceptedAt } = work
   const { jti, reference } = (await deps.cards.withoutOwnNumber(work, deps)).claims
   const digest = deps.ring.requestDigest(requestText(claims.kind, claims.request))
@@ -64,9 +64,9 @@ async function receiptOf(work: Work<unknown>, refusal: Refusal, deps: LineDeps):
     replyTo: claims.reply_to ?? null,
     reference: reference ?? null,
     status: 'FAILED',
-    code: REASONS[refusal.reason].code,
+    code: failure.status,
     outcome: null,
-    refusal: fieldsOf(refusal),
+    refusal: failure.fields,
     tokenId: null,
     batchNo: null,
     chunk: null,

@@ -1,7 +1,6 @@
 // The answers to an envelope that is refused and to a job that failed for good. They leave no receipt, unless the job's
 // provider calls must be compensated.
 import { type Refusal, refuse } from '../../src/errors.ts'
-import { fieldsOf } from '../../src/job/problem.ts'
 import type { End, Work } from '../work.ts'
 import type { LineDeps } from './deps.ts'
 import { handlerOf } from './handlers.ts'
@@ -33,7 +32,7 @@ async function answerRefusal(work: Work<unknown>, refusal: Refusal, deps: LineDe
     delete tellable.claims.reply_to
     delete tellable.claims.optional
   }
-  await answerWithoutReceipt(tellable, { fields: fieldsOf(refusal) }, deps)
+  await answerWithoutReceipt(tellable, refusal, deps)
 }
 
 /** Whether the client's reply queue may be used. A client that is refused can't open more queues than others. */

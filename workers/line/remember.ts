@@ -1,8 +1,8 @@
 // The end of the line: one transaction writes the effect, the receipt and the outbox row; then the result is published.
 // Nothing is decided here.
-import { assert, isRefusal, REASONS } from '../../src/errors.ts'
+import { assert, isRefusal } from '../../src/errors.ts'
 import { OUTCOMES, tookEffect } from '../../src/job/outcome.ts'
-import { fieldsOf } from '../../src/job/problem.ts'
+import { failureOf, type ReversalStatus } from '../../src/job/problem.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
 import * as receiptKeys from '../../src/store/job/receipt-keys.ts'
 import type { Receipt, StoredReceipt } from '../../src/store/job/receipts.ts'
@@ -10,7 +10,7 @@ import * as receipts from '../../src/store/job/receipts.ts'
 import type { Db } from '../../src/store/pool.ts'
 import type { Hashed } from '../../src/vault/ring/held-keys.ts'
 import type { Message } from '../answer/deliver.ts'
-import { type ResultContent, resultOf } from '../answer/result-text.ts'
+import { resultOf, type ToldAnswer } from '../answer/result-text.ts'
 import { writeEffects } from '../effect/write-effect.ts'
 import { mayJoin, type WrittenSingle } from '../set/single.ts'
 import {
@@ -57,7 +57,7 @@ export async function remember(decided: Decided, deps: LineDeps): Promise<End> {
   if ('save' in decision) decision.saved?.(written.answer)
   const answer = 'effect' in decision && decision.after ? await decision.after() : written.answer
   if (!written.receipt) {
-    await answerWithoutReceipt(work, contentOf(answer), deps)
+    await answerWithoutReceipt(work, answer, deps)
     return { end: 'done', outcome: 'SUCCEEDED' }
   }
   const { row } = written.receipt
@@ -69,14 +69,9 @@ export async function remember(decided: Decided, deps: LineDeps): Promise<End> {
 }
 
 function messageOf(work: Work<unknown>, answer: JobAnswer, { row, outboxId, revision }: WrittenSingle): Message {
-  const content = contentOf(answer)
-  const result = resultOf({
-    ...content,
-    ...headOf(work, row.completedAt),
-    revision,
-    ...(row.reversal ? { reversalStatus: row.reversal } : {}),
-  })
-  return { ...addressOf(work), outboxId, revision, ...result, inColumns: content.columns !== undefined }
+  const result = resultOf({ ...headOf(work, row.completedAt), revision }, toldOf(answer, row.reversal ?? 'NONE'))
+  const inColumns = 'columns' in answer && answer.columns !== undefined
+  return { ...addressOf(work), outboxId, revision, ...result, inColumns }
 }
 
 /** Undefined for a probe. */
@@ -168,11 +163,7 @@ function noteChunk(
 }
 
 /** Answers a refused envelope, a fault or a dry run: the outbox row holds the text itself. */
-export async function answerWithoutReceipt(
-  work: Work<unknown>,
-  content: Pick<ResultContent, 'fields' | 'records' | 'columns'>,
-  deps: LineDeps,
-): Promise<void> {
+export async function answerWithoutReceipt(work: Work<unknown>, answer: JobAnswer, deps: LineDeps): Promise<void> {
   const { result, outboxId, revision } = await deps.store.transaction(
     async db => {
       // If a receipt exists, the answer to an envelope gets revision 0, so that it doesn't count as the outcome: the
@@ -180,7 +171,7 @@ export async function answerWithoutReceipt(
       const hasReceipt = (await receipts.findAll(db, [work.receiptId])).length > 0
       const revision = hasReceipt ? 0 : await receiptKeys.countAnswer(db, work.receiptId)
       const head = headOf(work, deps.clock())
-      const result = resultOf({ ...content, ...head, revision })
+      const result = resultOf({ ...head, revision }, toldOf(answer))
       const outboxId = await outbox.insert(db, {
         ...addressOf(work),
         resultId: result.resultId,
@@ -198,11 +189,12 @@ export async function answerWithoutReceipt(
 
 /** Answers the stored outcome again, on the queue that the current envelope names. */
 export async function answerAgain(stored: Receipt, work: Work<unknown>, deps: LineDeps): Promise<void> {
-  const content = await deps.cards.storedAnswer(stored, deps)
+  const { head, answer } = await deps.cards.storedAnswer(stored, deps)
   // The receipt of a job that was cancelled before it began doesn't know the job, so the text is stored in the outbox.
   const isNameless = stored.requestDigest.length === 0
   const { envelopeDigest } = work
-  const result = resultOf({ ...content, ...(isNameless ? headOf(work, stored.completedAt) : { envelopeDigest }) })
+  const again = isNameless ? headOf(work, stored.completedAt) : { envelopeDigest }
+  const result = resultOf({ ...head, ...again }, answer)
   const outboxId = await outbox.insert(deps.store, {
     ...addressOf(work),
     resultId: result.resultId,
@@ -233,10 +225,8 @@ function headOf(work: Work<unknown>, completedAt: number) {
   }
 }
 
-function contentOf(answer: JobAnswer): Pick<ResultContent, 'fields' | 'success' | 'records' | 'columns'> {
-  if (isRefusal(answer)) return { fields: fieldsOf(answer) }
-  if (isChunk(answer)) return { records: answer.records, columns: answer.columns }
-  return { success: { code: answer.code, record: answer.record } }
+function toldOf(answer: JobAnswer, reversalStatus?: ReversalStatus): ToldAnswer {
+  return isRefusal(answer) ? { failure: failureOf(answer, reversalStatus) } : answer
 }
 
 function receiptOf(
@@ -275,8 +265,10 @@ function receiptOf(
     acceptedAt,
     completedAt,
   }
-  if (isRefusal(answer))
-    return { ...base, status: 'FAILED', code: REASONS[answer.reason].code, refusal: fieldsOf(answer) }
+  if (isRefusal(answer)) {
+    const { status, fields } = failureOf(answer)
+    return { ...base, status: 'FAILED', code: status, refusal: fields }
+  }
   if (!isChunk(answer)) return { ...base, code: answer.code, outcome: answer.outcome, tokenId: answer.tokenId }
   const { batchNo, chunk, counts, reasons, packed } = answer
   const cancelled =

@@ -1,8 +1,9 @@
 // The body of a batch as a stream. It is counted, limited in size and in the pause between two pieces, and hashed with
 // a key while it passes. Rows are read elsewhere.
 import { createHmac } from 'node:crypto'
+import { failureFor } from '../../../src/job/problem.ts'
 import type { CurrentKey } from '../../../src/vault/ring/held-keys.ts'
-import { Declined, declineFor } from '../error-bodies.ts'
+import { Declined } from '../error-bodies.ts'
 
 export interface Metered {
   bytes: AsyncIterable<Buffer>
@@ -46,10 +47,10 @@ export function meter(source: Source, about: string, { bytesMax, idleMsMax, keys
         .next()
         .catch(() => undefined)
         .finally(() => clearTimeout(timer))
-      if (next === undefined) throw new Declined(declineFor('body_broken', 'body'))
+      if (next === undefined) throw new Declined(failureFor('body_broken', 'body'))
       if (next.done) return
       bytes += next.value.length
-      if (bytes > bytesMax) throw new Declined(declineFor('body_too_large', 'body'))
+      if (bytes > bytesMax) throw new Declined(failureFor('body_too_large', 'body'))
       for (const { mac } of macs) mac.update(next.value)
       yield next.value
     }

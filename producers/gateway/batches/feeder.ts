@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '../../../src/errors.ts'
 import { type AnyResult, readResult } from '../../../src/job/answer/result.ts'
 import { count } from '../../../src/job/chunk-outcomes.ts'
-import { problemCodeOf, toldFields } from '../../../src/job/problem.ts'
+import { problemCodeOf } from '../../../src/job/problem.ts'
 import { describeError } from '../../../src/log.ts'
 import * as intake from '../../../src/store/batch/intake.ts'
 import * as chunks from '../../../src/store/batch/intake-chunks.ts'
@@ -118,6 +118,6 @@ export function openFeeder(
 function endOf(result: AnyResult, records: number): chunks.Settled {
   if (result.records) return { state: 'DONE', counts: count(result.records), code: result.code, reason: null }
   const code = problemCodeOf(result.code)
-  const reason = toldFields(result.error ?? {})[0]?.reason ?? 'internal'
+  const reason = result.error?.fields[0]?.reason ?? 'internal'
   return { state: 'REFUSED', counts: code === 500 ? { FAILED: records } : { REJECTED: records }, code, reason }
 }

@@ -3,13 +3,14 @@
 import { z } from 'zod'
 import { RECORD_KINDS } from '../../../src/job/catalogue.ts'
 import { RECORD_ROLES, type Role } from '../../../src/job/choices.ts'
+import { failureFor } from '../../../src/job/problem.ts'
 import * as batchList from '../../../src/store/batch/batch-list.ts'
 import { type Batch, WHOLE_BATCH } from '../../../src/store/batch/batch-row.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
 import { ALL } from '../../../src/store/sight.ts'
 import type { Caller, GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { declineFor, roleMissing } from '../error-bodies.ts'
+import { roleMissing } from '../error-bodies.ts'
 import { ERRORS } from '../records.ts'
 import { decline } from '../server/replies.ts'
 import { parameterLacking } from './access.ts'
@@ -51,7 +52,7 @@ export function listRoute(app: GatewayApp, url: string, { store, clock }: Gatewa
       const { state, since, before, limit } = query
       const last = before === undefined ? undefined : await batches.find(store, clientId, before)
       if (before !== undefined && !(last && isVisibleTo(caller, last)))
-        return decline(reply, declineFor('batch_not_found', 'query.before'))
+        return decline(reply, failureFor('batch_not_found', 'query.before'))
       const now = clock()
       const asked = {
         clientId,

@@ -5,12 +5,13 @@ import { Readable } from 'node:stream'
 import { z } from 'zod'
 import { perform } from '../../../src/acts/act.ts'
 import { cancelLocked } from '../../../src/acts/batch.ts'
+import { failureFor } from '../../../src/job/problem.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
 import * as intake from '../../../src/store/batch/intake.ts'
 import * as chunks from '../../../src/store/batch/intake-chunks.ts'
 import type { Caller, GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { busy, type Decline, declineFor, roleMissing } from '../error-bodies.ts'
+import { busy, type Decline, roleMissing } from '../error-bodies.ts'
 import { ERRORS, Nothing } from '../records.ts'
 import { decline, sendAny } from '../server/replies.ts'
 import { parameterLacking } from './access.ts'
@@ -78,7 +79,7 @@ export function batchRoutes(app: GatewayApp, deps: GatewayDeps): void {
       const { params, caller } = request
       const found = await findFor(caller, params.id)
       if ('status' in found) return decline(reply, found)
-      if (found.finishedAt === null) return decline(reply, declineFor('batch_unfinished', 'params.id'))
+      if (found.finishedAt === null) return decline(reply, failureFor('batch_unfinished', 'params.id'))
       const format: ResultsFormat = /\bapplication\/x-ndjson\b/i.test(request.headers.accept ?? '') ? 'ndjson' : 'csv'
       const text = Readable.from(resultsText(store, found.intakeNo, format), { objectMode: false })
       const extension = format === 'csv' ? 'csv' : 'ndjson'
@@ -134,7 +135,7 @@ export function batchRoutes(app: GatewayApp, deps: GatewayDeps): void {
   /** Finds a batch that this caller may see. Another client's batch and a missing batch have the same answer. */
   async function findFor({ client, roles }: Caller, id: string): Promise<intake.Intake | Decline> {
     const found = await intake.find(store, client.clientId, id)
-    if (!found || !client.entities.includes(found.entityId)) return declineFor('batch_not_found', 'params.id')
+    if (!found || !client.entities.includes(found.entityId)) return failureFor('batch_not_found', 'params.id')
     const lacking = roles.includes('TOKEN_READ') ? undefined : parameterLacking({ roles }, found)
     return lacking === undefined ? found : roleMissing('params', 'TOKEN_READ', lacking.role)
   }

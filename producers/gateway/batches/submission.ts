@@ -1,18 +1,18 @@
 // The route that starts a batch. It checks query and roles before it reads the body, and stops reading a body that it
 // refuses early.
 import { z } from 'zod'
-import { isRefusal } from '../../../src/errors.ts'
-import { problemOf } from '../../../src/job/problem.ts'
+import { isRefusal, type Reason } from '../../../src/errors.ts'
+import { failureFor, failureOf } from '../../../src/job/problem.ts'
 import * as captureKeys from '../../../src/store/access/capture-keys.ts'
 import type { Intake } from '../../../src/store/batch/intake.ts'
 import { type PublicCaptureKey, readPublicCaptureKey } from '../../../src/vault/capture/encrypt.ts'
 import { FileError } from '../../rows/file-error.ts'
 import type { Caller, GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { busy, type Decline, declineFor, declineOf, roleMissing } from '../error-bodies.ts'
+import { busy, type Decline, roleMissing } from '../error-bodies.ts'
 import { ERRORS } from '../records.ts'
 import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
-import { decline, type Reply, sendJson } from '../server/replies.ts'
+import { decline, type Reply } from '../server/replies.ts'
 import { parameterLacking } from './access.ts'
 import { type Meter, meter, type Source } from './body.ts'
 import { BatchId, BatchQuery, type BatchRequest, batchRequestOf } from './query.ts'
@@ -63,13 +63,13 @@ export function submissionRoute(app: GatewayApp, url: string, deps: GatewayDeps,
       const { caller, query, headers, body } = request
       const { clientId } = caller.client
       const format = formatOf(request.headers['content-type'])
-      if (format === undefined) return decline(reply, declineFor('body_media_type', 'body'))
+      if (format === undefined) return decline(reply, failureFor('body_media_type', 'body'))
       const batch = batchRequestOf(query, idempotencyKeyOf(headers))
-      if (isRefusal(batch)) return decline(reply, declineOf(batch))
+      if (isRefusal(batch)) return decline(reply, failureOf(batch))
       const denied = await denial(batch, caller, deps)
       if (denied) return decline(reply, denied)
       const captureKey = await captureKeyOf(caller, deps)
-      if (!captureKey) return decline(reply, declineFor('alias_unknown', 'body'))
+      if (!captureKey) return decline(reply, failureFor('alias_unknown', 'body'))
       const own = receiving.filter(id => id === clientId).length
       if (receiving.length >= RECEIVING_MAX || own >= RECEIVING_OF_ONE_MAX) return decline(reply, busy(RETRY_AFTER_S))
       receiving.push(clientId)
@@ -77,12 +77,12 @@ export function submissionRoute(app: GatewayApp, url: string, deps: GatewayDeps,
         const limits = { bytesMax: deps.settings.batchBytesMax, idleMsMax: IDLE_MS_MAX }
         const metered = (keys: Meter['keys']) => meter(body as Source, aboutOf(format, batch), { ...limits, keys })
         const made = await receive(caller, batch, { format, metered }, captureKey, deps)
-        if (isRefusal(made)) return decline(reply, declineOf(made))
+        if (isRefusal(made)) return decline(reply, failureOf(made))
         onAccepted()
         reply.header('location', `${url}/${made.batchId}`)
         return reply.code(202).header('retry-after', `${RETRY_AFTER_S}`).send(acceptedOf(made))
       } catch (error) {
-        if (error instanceof FileError) return declineRows(reply, error, deps.clock())
+        if (error instanceof FileError) return declineRows(reply, error)
         throw error
       } finally {
         receiving.splice(receiving.indexOf(clientId), 1)
@@ -114,7 +114,7 @@ async function denial(batch: BatchRequest, caller: Caller, { directory }: Gatewa
   if (batch.tokenScope === undefined) return undefined
   const scope = await directory.scope(batch.tokenScope)
   const isOpen = scope !== undefined && caller.client.entities.includes(scope.entityId)
-  return isOpen ? undefined : declineFor('scope_forbidden', 'query.token_scope')
+  return isOpen ? undefined : failureFor('scope_forbidden', 'query.token_scope')
 }
 
 /** The newest JWE key of the caller's entity, to which blocks are encrypted. */
@@ -128,8 +128,8 @@ async function captureKeyOf({ entityId }: Caller, { store }: GatewayDeps): Promi
  * Answers what is wrong with the body as a whole, and where, without any value. The advice of a FileError is left out,
  * because it is about files.
  */
-function declineRows<R extends Reply>(reply: R, error: FileError, now: number): R {
-  const problem = problemOf([{ field: 'body', reason: 'rows_unreadable' }], now)
-  const message = error.message.slice(0, -error.next.length).trim()
-  return sendJson(reply, 400, { ...problem, details: { body: { message, code: 'rows_unreadable' } } })
+function declineRows<R extends Reply>(reply: R, error: FileError): R {
+  const text = error.message.slice(0, -error.next.length).trim()
+  const fields = [{ field: 'body', reason: 'rows_unreadable' satisfies Reason, text }]
+  return decline(reply, { status: 400, fields, reversalStatus: 'NONE' })
 }

@@ -1,8 +1,8 @@
 // Examples of error answers. They are made by the code that makes real error answers, so they can't differ from them.
+import { failureFor } from '../../../src/job/problem.ts'
 import {
   type Decline,
   type DeclineStatus,
-  declineFor,
   type ErrorBody,
   errorBodyOf,
   failed,
@@ -22,20 +22,20 @@ export function refusalBody(
   errorBodies: readonly ErrorBody[],
 ): object {
   if (example !== undefined && !isReason(example)) return example
-  return errorBodyOf(path, errorBodies).render(declineOf(status as DeclineStatus, example), AT)
+  return errorBodyOf(path, errorBodies).render(exampleOf(status as DeclineStatus, example), AT)
 }
 
-function declineOf(status: DeclineStatus, example: ReasonExample | undefined): Decline {
-  if (example) return { ...declineFor(...example), status }
+function exampleOf(status: DeclineStatus, example: ReasonExample | undefined): Decline {
+  if (example) return { ...failureFor(...example), status }
   switch (status) {
     case 400:
-      return declineFor('field_unknown', 'query.colour')
+      return failureFor('field_unknown', 'query.colour')
     case 401:
       return unauthenticated()
     case 403:
       return roleMissing('params', 'TOKEN_READ')
     case 404:
-      return declineFor('path_unknown', 'params')
+      return failureFor('path_unknown', 'params')
     default:
       return { ...failed('NONE'), status }
   }

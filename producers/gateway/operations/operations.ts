@@ -8,7 +8,7 @@ import { answerFrom } from '../../../src/job/answer/receipt-answer.ts'
 import { readResult } from '../../../src/job/answer/result.ts'
 import { envelopeDigest, requestText } from '../../../src/job/envelope/digest.ts'
 import { receiptId as receiptIdOf, refusalResultId } from '../../../src/job/envelope/ids.ts'
-import { type Problem, problemOf } from '../../../src/job/problem.ts'
+import { type Failure, failureFor } from '../../../src/job/problem.ts'
 import { describeError, type Logger } from '../../../src/log.ts'
 import { levelOfFailure } from '../../../src/server-error.ts'
 import * as operations from '../../../src/store/job/operations.ts'
@@ -17,9 +17,9 @@ import * as receipts from '../../../src/store/job/receipts.ts'
 import * as shownTokens from '../../../src/store/token/token-views.ts'
 import type { Caller } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { type Decline, declineFor, roleMissing, TOKEN_ERRORS } from '../error-bodies.ts'
+import { type Decline, roleMissing, TOKEN_ERRORS } from '../error-bodies.ts'
 import { findVisible } from '../visible-token.ts'
-import { answerOf, roleDecline, type Write, type Written, writtenOf } from './write.ts'
+import { declineOfJob, roleDecline, type Write, type Written, writtenOf } from './write.ts'
 
 export type OperationDeps = Pick<
   GatewayDeps,
@@ -162,7 +162,7 @@ export interface OperationStatus {
 export async function find(receiptId: string, caller: Caller, deps: OperationDeps): Promise<OperationStatus | Decline> {
   const { store } = deps
   const { client, roles } = caller
-  const none = declineFor('operation_not_found', 'params.id')
+  const none = failureFor('operation_not_found', 'params.id')
   const seen = await operations.find(store, receiptId)
   if (!seen || seen.clientId !== client.clientId || !client.entities.includes(seen.entityId)) return none
   const entry = deps.catalogue.find(seen.kind)
@@ -193,18 +193,15 @@ async function statusByReceipt(
   const scheme = token && (await deps.schemeTokens.find(token.tokenId, scope))
   const { retell } = deps.catalogue.find(receipt.kind) ?? {}
   const said = answerFrom(receipt, retell, token, await deps.directory.binRange(token?.binRange ?? null), scheme)
-  const ended =
-    'success' in said
-      ? { status: 'SUCCEEDED' as const, ...said.success }
-      : failure(problemOf(said.fields, completedAt, said.reversalStatus, said.code), completedAt)
+  const ended = 'failure' in said ? failed(said.failure, completedAt) : { status: 'SUCCEEDED' as const, ...said }
   return { ...headOf(operation), revision, ...ended, completed_at: moment(completedAt) }
 }
 
 function statusWithoutReceipt(operation: operations.Operation): OperationStatus {
-  const { error, revision, expiresAt, completedAt } = operation
+  const { failure, revision, expiresAt, completedAt } = operation
   const at = completedAt ?? expiresAt
-  const expired = problemOf([{ field: 'body.exp', reason: 'envelope_expired' }], at)
-  return { ...headOf(operation), revision, ...failure(error ?? expired, at), completed_at: moment(at) }
+  const ended = failed(failure ?? failureFor('envelope_expired', 'body.exp'), at)
+  return { ...headOf(operation), revision, ...ended, completed_at: moment(at) }
 }
 
 function headOf({ receiptId, acceptedAt }: operations.Operation) {
@@ -212,11 +209,9 @@ function headOf({ receiptId, acceptedAt }: operations.Operation) {
 }
 
 /** The error of an operation: the same as if the write had been refused at once. */
-function failure(error: Problem, at: number) {
-  const written = answerOf({ code: error.code, error })
-  assert('declined' in written, 'a problem declines')
-  const { declined } = written
-  return { status: 'FAILED' as const, code: declined.status, error: TOKEN_ERRORS.render(declined, at) }
+function failed(failure: Failure, at: number) {
+  const said = declineOfJob(failure)
+  return { status: 'FAILED' as const, code: said.status, error: TOKEN_ERRORS.render(said, at) }
 }
 
 const moment = (ms: number) => new Date(ms).toISOString()
@@ -247,19 +242,15 @@ export async function recordAnswers(
  */
 function endByBody(receipt: string, body: string, now: number, log: Logger): operations.Refused {
   try {
-    const { error, revision, completed_at } = readResult(body)
-    assert(error, 'what is told without a receipt is a problem')
+    const { error: failure, revision, completed_at } = readResult(body)
+    assert(failure, 'what is told without a receipt is a failure')
     assert(revision !== undefined, 'an answer has a revision')
-    return { error, revision, completedAt: completed_at === undefined ? now : Date.parse(completed_at) }
+    return { failure, revision, completedAt: completed_at === undefined ? now : Date.parse(completed_at) }
   } catch (error) {
     log.error(
       { receipt, error: describeError(error) },
       'the answer to an operation could not be read; it counts as 500',
     )
-    return {
-      error: problemOf([{ field: 'body', reason: 'internal' }], now, 'REQUIRED'),
-      revision: 1,
-      completedAt: now,
-    }
+    return { failure: failureFor('internal', 'body', 'REQUIRED'), revision: 1, completedAt: now }
   }
 }

@@ -1,12 +1,13 @@
 // A write over HTTP: asks for the operation and turns its end into the HTTP answer. A worker's refusal names fields of
 // the job; this file translates them into the fields of the HTTP request.
-import { REASONS, type Reason, type Refusal } from '../../../src/errors.ts'
+import { type FieldReason, type Reason, textOf } from '../../../src/errors.ts'
+import type { Succeeded } from '../../../src/job/answer/receipt-answer.ts'
 import type { Result } from '../../../src/job/answer/result.ts'
 import { lacks } from '../../../src/job/envelope/roles.ts'
-import { type Problem, problemCodeOf, toldFields } from '../../../src/job/problem.ts'
+import { type Failure, failureIn, failureOf, reasonsIn } from '../../../src/job/problem.ts'
 import type { Caller } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { busy, type Decline, declineOf, failed, roleMissing } from '../error-bodies.ts'
+import { busy, type Decline, failed, renamed, roleMissing } from '../error-bodies.ts'
 import type { End } from '../request-reply/request-reply.ts'
 import { KEY_HEADERS } from '../server/headers.ts'
 
@@ -18,7 +19,7 @@ export interface Write {
   idempotencyKey: string | undefined
 }
 
-export type Written = { code: 200; record: Record<string, unknown> } | { code: 204 } | { declined: Decline }
+export type Written = Succeeded | { declined: Decline }
 
 /** The `Retry-After` of a busy gateway, in seconds: the time that a few operations take. */
 const RETRY_AFTER_S = 1
@@ -43,13 +44,10 @@ export async function sendWrite(
   const declined = roleDecline(write, caller, deps)
   if (declined) return { declined }
   const end = await requestReply.ask(caller, kind, request, { idempotencyKey })
-  if (end.end === 'answered' && isOurs(end.result.error))
+  const reasons = end.end === 'answered' ? reasonsIn(end.result.error) : []
+  if (end.end === 'answered' && areOurs(reasons))
     log.error(
-      {
-        kind,
-        receipt: end.result.receipt_id,
-        why: toldFields(end.result.error ?? {}).map(({ reason }) => REASONS[reason as Reason]?.text),
-      },
+      { kind, receipt: end.result.receipt_id, why: reasons.map(textOf) },
       'a worker refused an envelope of ours',
     )
   return writtenOf(end)
@@ -62,7 +60,7 @@ export function writtenOf(end: End): Written {
     case 'late':
       return { declined: failed(end.reversalStatus) }
     case 'refused':
-      return { declined: declineOf(renamed(end.refusal)) }
+      return { declined: renamed(failureOf(end.refusal), nameOf) }
     case 'answered':
       return answerOf(end.result)
   }
@@ -70,13 +68,16 @@ export function writtenOf(end: End): Written {
 
 /** The HTTP answer of a result, which may have words that this process doesn't know. */
 export function answerOf({ code, record, error }: Pick<Result, 'code' | 'record' | 'error'>): Written {
-  if (!error) return code === 204 ? { code: 204 } : { code: 200, record: record ?? {} }
-  const status = problemCodeOf(error.code)
-  if (refusesClock(error)) return { declined: CLOCK_IS_OFF }
-  if (status === 500 || status === 401 || isOurs(error))
-    return { declined: failed(status === 500 ? error.reversal_status : 'NONE') }
-  const fields = toldFields(error).map(told => ({ ...told, field: nameOf(told.field) }))
-  return { declined: { status, fields, reversalStatus: error.reversal_status } }
+  if (error) return { declined: declineOfJob(failureIn(error)) }
+  return { code: code === 204 ? 204 : 200, record: record ?? {} }
+}
+
+/** The decline of a write whose job failed. */
+export function declineOfJob(failure: Failure): Decline {
+  const { status, fields, reversalStatus } = failure
+  if (refusesClock(fields)) return CLOCK_IS_OFF
+  if (status === 500) return failed(reversalStatus)
+  return status === 401 || areOurs(fields) ? failed('NONE') : renamed(failure, nameOf)
 }
 
 /**
@@ -89,18 +90,12 @@ const NAMES: Record<string, string> = {
   'body.entity_id': 'params',
 }
 
-export function nameOf(field: string): string {
+function nameOf(field: string): string {
   return NAMES[field] ?? field.replace(ON_FILE, 'body')
 }
 
 /** Matches fields of `on_file`, which over HTTP is the whole body. */
 const ON_FILE = /^body\.on_file\b/
-
-export function renamed(refusal: Refusal): Refusal {
-  const { reason, field, also = [] } = refusal
-  const rest = also.map(one => ({ ...one, field: nameOf(one.field) }))
-  return { refused: true, reason, field: nameOf(field), also: rest }
-}
 
 /** Refusals of an envelope that no caller can correct, such as clocks that differ or too many reply queues. */
 const OURS: ReadonlySet<string> = new Set<Reason>([
@@ -121,10 +116,10 @@ const CLOCK_IS_OFF: Decline = {
 }
 
 /** Whether a worker refused the envelope because the clock by which this process signed it is ahead. */
-export function refusesClock(error: Problem | undefined): boolean {
-  return toldFields(error ?? {}).some(({ reason }) => reason === 'envelope_future')
+export function refusesClock(reasons: readonly FieldReason[]): boolean {
+  return reasons.some(({ reason }) => reason === 'envelope_future')
 }
 
-function isOurs(error: Problem | undefined): boolean {
-  return toldFields(error ?? {}).some(({ reason }) => OURS.has(reason))
+function areOurs(reasons: readonly FieldReason[]): boolean {
+  return reasons.some(({ reason }) => OURS.has(reason))
 }

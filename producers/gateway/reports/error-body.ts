@@ -1,6 +1,5 @@
 // The error body of the reporting service.
-import { REASONS } from '../../../src/errors.ts'
-import { textOf } from '../../../src/job/problem.ts'
+import { REASONS, textOf } from '../../../src/errors.ts'
 import { type Decline, type DeclineStatus, type ErrorBody, STATUS_TEXTS } from '../error-bodies.ts'
 
 /** `param` names the first wrong parameter, if there is one. */

@@ -2,10 +2,11 @@
 // queued, like other operations. The id of the job's receipt is the report's id. The request doesn't wait for the
 // report.
 import { createHash, randomUUID } from 'node:crypto'
-import { isRefusal, type Refusal } from '../../../src/errors.ts'
+import { isRefusal } from '../../../src/errors.ts'
 import { requestText } from '../../../src/job/envelope/digest.ts'
 import { receiptId } from '../../../src/job/envelope/ids.ts'
 import { panNameRefusal } from '../../../src/job/envelope/names.ts'
+import { failureFor, failureOf } from '../../../src/job/problem.ts'
 import { definitionOf } from '../../../src/report/definitions.ts'
 import { recordOf } from '../../../src/report/record.ts'
 import { requestKey } from '../../../src/report/request-key.ts'
@@ -13,7 +14,7 @@ import * as operations from '../../../src/store/job/operations.ts'
 import { findAnswers } from '../../../src/store/report/report-answers.ts'
 import type { StoredReport } from '../../../src/store/report/reports.ts'
 import type { Caller } from '../app.ts'
-import { type Decline, declineFor, declineOf } from '../error-bodies.ts'
+import { type Decline, renamed } from '../error-bodies.ts'
 import { accept, type OperationDeps } from '../operations/operations.ts'
 import type { ReportOrder, ReportRecord } from './report-records.ts'
 import { type Found, find } from './report-standing.ts'
@@ -37,11 +38,11 @@ export async function request(
 ): Promise<Requested> {
   const { reportType, reportEntityUid: entityId, mimeType, refresh = false } = asked
   if (!caller.client.entities.includes(entityId))
-    return { declined: declineFor('entity_forbidden', 'body.reportEntityUid') }
+    return { declined: failureFor('entity_forbidden', 'body.reportEntityUid') }
   const definition = definitionOf(reportType)
-  if (!definition) return { declined: declineFor('report_unavailable', 'body.reportType') }
+  if (!definition) return { declined: failureFor('report_unavailable', 'body.reportType') }
   const plan = definition.plan(asked.reportParameter)
-  if (isRefusal(plan)) return { declined: declineOf(renamed(plan)) }
+  if (isRefusal(plan)) return { declined: renamed(failureOf(plan), fieldOf) }
   const { parameters } = plan
   const key = requestKey({ reportType, entityId, parameters, mimeType })
   const { made, underWay, lastUid } = await findAnswers(deps.store, key, SILENT_MS)
@@ -51,7 +52,7 @@ export async function request(
     return answerOf(underWay.report)
 
   const misnamed = panNameRefusal({ request: { parameters } }, caller.client.names)
-  if (misnamed) return { declined: declineOf(renamed(misnamed)) }
+  if (misnamed) return { declined: renamed(failureOf(misnamed), fieldOf) }
   const job = { report_type: reportType, entity_id: entityId, parameters, mime_type: mimeType }
   // `refresh` is left out if it makes no difference: if no report exists, any new one is fresh. With an idempotency key
   // the request stays as it was sent.
@@ -96,12 +97,8 @@ function answerWith(record: ReportRecord): Requested {
   return { record, ended: record.status !== 'INITIATED' && record.status !== 'PROCESSING_STARTED' }
 }
 
-/** Translates the field of a refusal into the field of the HTTP request. */
-function renamed(refusal: Refusal): Refusal {
-  const name = (field: string) => field.replace(/^body\.parameters\b/, 'body.reportParameter')
-  const also = (refusal.also ?? []).map(({ field, reason }) => ({ field: name(field), reason }))
-  return { ...refusal, field: name(refusal.field), also }
-}
+/** Field of a job → field of the HTTP request. */
+const fieldOf = (field: string) => field.replace(/^body\.parameters\b/, 'body.reportParameter')
 
 function nameOf({ entityId }: Caller, job: object, previous: string): string {
   const digest = createHash('sha256').update(requestText('report', { job, entityId, previous }))

@@ -3,13 +3,14 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { Fault } from '../../../src/errors.ts'
+import { failureFor } from '../../../src/job/problem.ts'
 import type { ReportFiles } from '../../../src/report/files/files.ts'
 import { recordOf } from '../../../src/report/record.ts'
 import { isParseError } from '../../../src/rsql/parse-error.ts'
 import { search } from '../../../src/store/report/report-search.ts'
 import type { GatewayApp } from '../app.ts'
 import type { GatewayDeps, GatewayService } from '../deps.ts'
-import { type Decline, declineFor } from '../error-bodies.ts'
+import type { Decline } from '../error-bodies.ts'
 import { Nothing } from '../records.ts'
 import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
 import { decline, sendAny } from '../server/replies.ts'
@@ -69,7 +70,7 @@ function addRoutes(app: GatewayApp, deps: GatewayDeps, reportFiles: ReportFiles 
       if ('status' in found) return decline(reply, found)
       if (isParseError(found)) {
         const { message: detail } = found
-        return decline(reply, { ...declineFor('search_unreadable', 'query.search'), detail })
+        return decline(reply, { ...failureFor('search_unreadable', 'query.search'), detail })
       }
       const records = found.reports.map(report => recordOf(report) as ReportRecord)
       return reply.code(200).send({ totals: found.totals, reports: records })
@@ -127,7 +128,7 @@ function addRoutes(app: GatewayApp, deps: GatewayDeps, reportFiles: ReportFiles 
     handler: async ({ params: { reportUid }, caller, headers }, reply) => {
       if (!reportFiles) return decline(reply, REPORTS_UNAVAILABLE)
       const found = await find(reportUid, caller, deps)
-      if (!found) return decline(reply, declineFor('report_not_found', 'params.reportUid'))
+      if (!found) return decline(reply, failureFor('report_not_found', 'params.reportUid'))
       const { range, 'if-range': ifRange, 'if-none-match': ifNoneMatch } = headers
       const asked = { range, ifRange, ifNoneMatch }
       const answer = 'report' in found && (await answerWithFile(found.report, asked, reportFiles, deps))
@@ -144,11 +145,11 @@ async function joinSearch(request: FastifyRequest): Promise<void> {
 function unready(status: string): Decline {
   const ends = status === 'INITIATED' || status === 'PROCESSING_STARTED'
   const detail = `This report is ${status}${ends ? ' and has no file yet' : ' and has no file'}.`
-  return { ...declineFor('report_not_ready', 'params.reportUid'), detail }
+  return { ...failureFor('report_not_ready', 'params.reportUid'), detail }
 }
 
 /** The decline for a search that took too long: a pattern may cost more than it looks. */
 function tooLong(error: unknown): Decline {
-  if (error instanceof Fault && error.code === 'deadline') return declineFor('search_too_long', 'query.search')
+  if (error instanceof Fault && error.code === 'deadline') return failureFor('search_too_long', 'query.search')
   throw error
 }

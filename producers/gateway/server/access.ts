@@ -2,8 +2,9 @@
 // route sets its access in `config.access`; a server with a route without it does not start.
 import type { FastifyRequest } from 'fastify'
 import { assert } from '../../../src/errors.ts'
+import { failureFor } from '../../../src/job/problem.ts'
 import type { Access, GatewayApp } from '../app.ts'
-import { busy, declineFor, roleMissing, unauthenticated } from '../error-bodies.ts'
+import { busy, roleMissing, unauthenticated } from '../error-bodies.ts'
 import { decline } from './replies.ts'
 import type { ServerDeps } from './service.ts'
 
@@ -48,11 +49,11 @@ export function guard(
     const access = accessOf(request.routeOptions.config)
     if (access === 'public') return
     const { client, entityId, roles } = request.caller
-    if (!client.entities.includes(entityId)) return decline(reply, declineFor('entity_forbidden', 'params.entity_id'))
+    if (!client.entities.includes(entityId)) return decline(reply, failureFor('entity_forbidden', 'params.entity_id'))
     const missing = access.find(role => !roles.includes(role))
     if (missing !== undefined) return decline(reply, roleMissing('params', missing))
     // A caller without any role may do nothing, even on a route that asks for no particular role.
-    if (roles.length === 0) return decline(reply, declineFor('role_missing', 'params'))
+    if (roles.length === 0) return decline(reply, failureFor('role_missing', 'params'))
   })
 }
 

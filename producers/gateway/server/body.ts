@@ -3,8 +3,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyRequest } from 'fastify'
 import { readObject } from '../../../src/job/envelope/strict-json.ts'
+import { failureFor } from '../../../src/job/problem.ts'
 import type { GatewayApp } from '../app.ts'
-import { declineFor } from '../error-bodies.ts'
 import { wrongBody } from './form.ts'
 
 /** The most bytes of a body, for a route that names no other `bodyLimit`. */
@@ -21,17 +21,17 @@ export function takeJson(app: GatewayApp): void {
   // Nothing is decompressed: a small body could become one of any size.
   app.addHook('preParsing', async ({ headers }) => {
     const encoding = headers['content-encoding'] ?? ''
-    if (!/^\s*(identity)?\s*$/i.test(encoding)) throw wrongBody(declineFor('body_encoding', 'body'))
+    if (!/^\s*(identity)?\s*$/i.test(encoding)) throw wrongBody(failureFor('body_encoding', 'body'))
   })
   app.addContentTypeParser(/^application\/json\b/i, async (request: FastifyRequest, stream: IncomingMessage) => {
     // The connection ended before the whole body arrived. The body is then refused like one that isn't an object.
     const bytesMax = request.routeOptions.bodyLimit ?? BODY_BYTES_MAX
     const body = await readBody(stream, bytesMax).catch(() => Buffer.from('{'))
-    if (!body) throw wrongBody(declineFor('body_too_large', 'body'))
+    if (!body) throw wrongBody(failureFor('body_too_large', 'body'))
     // Some clients always send a content type, even if a request needs no body.
     if (body.length === 0) return undefined
     const value = readObject(body)
-    if (!value) throw wrongBody(declineFor('body_json', 'body'))
+    if (!value) throw wrongBody(failureFor('body_json', 'body'))
     return value
   })
 }

@@ -4,8 +4,9 @@
 import type { FastifySchemaCompiler } from 'fastify'
 import type { z } from 'zod'
 import { isRefusal } from '../../../src/errors.ts'
+import { failureOf } from '../../../src/job/problem.ts'
 import { parse } from '../../../src/job/refusal.ts'
-import { type Decline, Declined, declineOf } from '../error-bodies.ts'
+import { type Decline, Declined } from '../error-bodies.ts'
 
 /** The parts in the order in which fastify checks them. */
 const PARTS = ['params', 'body', 'query', 'headers'] as const
@@ -42,7 +43,7 @@ export const compileSchema: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPa
   return data => {
     // For a missing part fastify has null, and a schema expects undefined.
     const parsed = parse(schema, data ?? undefined, PREFIX[part])
-    return isRefusal(parsed) ? { error: new WrongForm(declineOf(parsed), unjudged) } : { value: parsed.value }
+    return isRefusal(parsed) ? { error: new WrongForm(failureOf(parsed), unjudged) } : { value: parsed.value }
   }
 }
 

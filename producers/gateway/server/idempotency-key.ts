@@ -4,12 +4,12 @@
 import { createHash } from 'node:crypto'
 import { receiptId } from '../../../src/job/envelope/ids.ts'
 import { panNameRefusal } from '../../../src/job/envelope/names.ts'
+import { failureFor } from '../../../src/job/problem.ts'
 import * as intake from '../../../src/store/batch/intake.ts'
 import * as operations from '../../../src/store/job/operations.ts'
 import * as receipts from '../../../src/store/job/receipts.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import type { GatewayApp } from '../app.ts'
-import { declineFor } from '../error-bodies.ts'
 import { KEY_HEADERS } from './headers.ts'
 import { decline } from './replies.ts'
 
@@ -24,7 +24,7 @@ export function refusePanKeys(app: GatewayApp, { isKnownKey }: { isKnownKey: IsK
     for (const header of KEY_HEADERS) {
       const key = request.headers[header]
       if (typeof key !== 'string' || !panNameRefusal({ jti: key, request: {} }, client.names)) continue
-      if (!(await isKnownKey(client.clientId, key))) return decline(reply, declineFor('jti_pan', `params.${header}`))
+      if (!(await isKnownKey(client.clientId, key))) return decline(reply, failureFor('jti_pan', `params.${header}`))
     }
   })
 }

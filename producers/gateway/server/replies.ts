@@ -3,9 +3,10 @@
 import type { FastifyRequest } from 'fastify'
 import { systemClock } from '../../../src/clock.ts'
 import { Fault } from '../../../src/errors.ts'
+import { failureFor } from '../../../src/job/problem.ts'
 import type { Logger } from '../../../src/log.ts'
 import { levelOfFailure } from '../../../src/server-error.ts'
-import { type Decline, Declined, declineFor, type ErrorBody, errorBodyOf, failed } from '../error-bodies.ts'
+import { type Decline, Declined, type ErrorBody, errorBodyOf, failed } from '../error-bodies.ts'
 import { challengesOf } from './challenge.ts'
 import { declineOfAll, type Judgeable, WrongForm, wrongBody } from './form.ts'
 
@@ -45,12 +46,12 @@ export function decline<R extends Reply>(reply: R, said: Decline): R {
 
 /** The declines for fastify's own errors, by error code. */
 const BY_CODE: Record<string, Declined> = {
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: wrongBody(declineFor('body_media_type', 'body')),
-  FST_ERR_CTP_BODY_TOO_LARGE: wrongBody(declineFor('body_too_large', 'body')),
-  FST_ERR_BAD_URL: new Declined(declineFor('field_format', 'params')),
-  FST_ERR_MAX_PARAM_LENGTH: new Declined(declineFor('field_length', 'params')),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: wrongBody(failureFor('body_media_type', 'body')),
+  FST_ERR_CTP_BODY_TOO_LARGE: wrongBody(failureFor('body_too_large', 'body')),
+  FST_ERR_BAD_URL: new Declined(failureFor('field_format', 'params')),
+  FST_ERR_MAX_PARAM_LENGTH: new Declined(failureFor('field_length', 'params')),
 }
-const UNREADABLE = new Declined(declineFor('body_json', 'body'))
+const UNREADABLE = new Declined(failureFor('body_json', 'body'))
 
 /** The decline of an error that the request caused; undefined for any other error. */
 function declinedBy(error: unknown): Declined | undefined {

@@ -6,11 +6,12 @@ import rateLimit from '@fastify/rate-limit'
 import Fastify, { type FastifyHttpOptions, type FastifyReply } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { systemClock } from '../../../src/clock.ts'
+import { failureFor } from '../../../src/job/problem.ts'
 import { TLS_POLICY } from '../../../src/tls.ts'
 import type { Tls } from '../../http/listen.ts'
 import type { GatewayApp } from '../app.ts'
 import { joinNotes } from '../document/notes.ts'
-import { busy, Declined, declineFor, type ErrorBody, errorBodyOf } from '../error-bodies.ts'
+import { busy, Declined, type ErrorBody, errorBodyOf } from '../error-bodies.ts'
 import { type CountUnauthenticated, guard } from './access.ts'
 import { allowStreams, BODY_BYTES_MAX, limitBodyTime, takeJson } from './body.ts'
 import { compileSchema } from './form.ts'
@@ -72,7 +73,7 @@ export async function openServer<D extends ServerDeps>(
   // Schemas of answers are only for documents and tests: a worker's answer is sent even if it doesn't fit.
   app.setSerializerCompiler(() => data => JSON.stringify(data))
   app.setErrorHandler(handleError(deps.log))
-  app.setNotFoundHandler((_request, reply) => decline(reply, declineFor('path_unknown', 'params')))
+  app.setNotFoundHandler((_request, reply) => decline(reply, failureFor('path_unknown', 'params')))
   takeJson(app)
   observe(app, deps)
   echoHeaders(app)
@@ -117,7 +118,7 @@ async function limitRate(app: GatewayApp, perMinute: number): Promise<CountUnaut
 /** Answers bytes that aren't an HTTP request with the usual error body, and closes the connection. */
 function refuseBytes(error: NodeJS.ErrnoException, socket: Socket, errorBody: ErrorBody): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
-  const body = JSON.stringify(errorBody.render(declineFor('field_format', 'params'), systemClock()))
+  const body = JSON.stringify(errorBody.render(failureFor('field_format', 'params'), systemClock()))
   const head = ['HTTP/1.1 400 Bad Request', 'content-type: application/json; charset=utf-8', 'connection: close']
   socket.end(`${[...head, `content-length: ${Buffer.byteLength(body)}`].join('\r\n')}\r\n\r\n${body}`)
 }

@@ -2,12 +2,12 @@
 // Reads come from the store, whose role for gateways can't select cards.
 import { z } from 'zod'
 import { tokenId } from '../../../src/job/envelope/text.ts'
+import { failureFor } from '../../../src/job/problem.ts'
 import { TokenCreate } from '../../../src/job/token-create.ts'
 import { TokenUpdate } from '../../../src/job/token-update.ts'
 import { renderGet } from '../../../src/token/render.ts'
 import type { Caller, GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { declineFor } from '../error-bodies.ts'
 import { AcceptedRecord, respondLater } from '../operations/operation-routes.ts'
 import { prefersAsync } from '../operations/operations.ts'
 import { sendWrite } from '../operations/write.ts'
@@ -48,7 +48,7 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
       if (prefersAsync(headers.prefer)) return respondLater(write, caller, deps, reply)
       const written = await sendWrite(write, caller, deps)
       if ('declined' in written) return decline(reply, written.declined)
-      const record = recordOf(written)
+      const { record } = written
       return reply.code(200).send((await deps.schemeTokens.unmask(record, String(record['reuse_token']))) as Created)
     },
   })
@@ -71,7 +71,7 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
       if (prefersAsync(headers.prefer)) return respondLater(write, caller, deps, reply)
       const written = await sendWrite(write, caller, deps)
       if ('declined' in written) return decline(reply, written.declined)
-      return reply.code(200).send((await deps.schemeTokens.unmask(recordOf(written), params.id)) as Patched)
+      return reply.code(200).send((await deps.schemeTokens.unmask(written.record, params.id)) as Patched)
     },
   })
   app.route({
@@ -87,7 +87,7 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
     },
     handler: async ({ params, caller }, reply) => {
       const record = await read(params.id, caller, deps)
-      return record ? reply.code(200).send(record) : decline(reply, declineFor('token_not_found', 'params.id'))
+      return record ? reply.code(200).send(record) : decline(reply, failureFor('token_not_found', 'params.id'))
     },
   })
   lifecycle('DELETE', `${CARD}/:id`, 'DELETE', 'deleteToken', 'Deletes a token, for good')
@@ -116,7 +116,7 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
       preValidation: async request => {
         // Some clients send `{}` although no body is needed.
         if (Object.keys((request.body as object | undefined) ?? {}).length > 0)
-          throw wrongBody(declineFor('field_unknown', 'body'))
+          throw wrongBody(failureFor('field_unknown', 'body'))
       },
       handler: async ({ params, caller, headers }, reply) => {
         const request = { id: params.id, action }
@@ -131,10 +131,6 @@ export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {
 
 type Created = z.infer<typeof PutRecord>
 type Patched = z.infer<typeof PatchRecord>
-
-function recordOf(written: { code: 200; record: Record<string, unknown> } | { code: 204 }): Record<string, unknown> {
-  return written.code === 200 ? written.record : {}
-}
 
 async function read(id: string, caller: Caller, deps: GatewayDeps): Promise<z.infer<typeof GetRecord> | undefined> {
   const found = await findVisible(id, caller, deps)

@@ -2,12 +2,13 @@
 // then asks the network for their state, so that repeated, late or false notifications do no harm. The network has
 // credentials of its own.
 import { z } from 'zod'
+import { failureFor } from '../../../src/job/problem.ts'
 import type { Notification } from '../../../src/scheme/notification.ts'
 import * as schemeNotices from '../../../src/store/provider/scheme-notices.ts'
 import type { GatewayApp } from '../app.ts'
 import type { GatewayDeps, GatewayService } from '../deps.ts'
 import { type DocumentNotes, json } from '../document/notes.ts'
-import { declineFor, unauthenticated } from '../error-bodies.ts'
+import { unauthenticated } from '../error-bodies.ts'
 import { ERRORS } from '../records.ts'
 import { OWN_BUCKET } from '../server/access.ts'
 import { decline } from '../server/replies.ts'
@@ -41,7 +42,7 @@ function addRoute(app: GatewayApp, { store, clock }: GatewayDeps, { provider, re
     handler: async ({ headers, body }, reply) => {
       const notification = read(headers.authorization, body)
       if (notification.notified === 'unauthenticated') return decline(reply, unauthenticated())
-      if (notification.notified !== 'tokens') return decline(reply, declineFor('field_format', 'body'))
+      if (notification.notified !== 'tokens') return decline(reply, failureFor('field_format', 'body'))
       const references = notification.tokens.map(token => token.reference)
       await schemeNotices.insertAll(store, provider, references, clock())
       return reply.code(200).send({ responseId: notification.requestId })

@@ -5,13 +5,13 @@ import { z } from 'zod'
 import { assert } from '../../../src/errors.ts'
 import { text, tokenId, uuid } from '../../../src/job/envelope/text.ts'
 import { OnFileRequest, ownerFields, ownerOf } from '../../../src/job/on-file.ts'
+import { failureFor } from '../../../src/job/problem.ts'
 import type { ShownReference } from '../../../src/store/reference/reference-views.ts'
 import * as references from '../../../src/store/reference/reference-views.ts'
 import { ownerKey, REFERENCE_OUTCOMES } from '../../../src/token/on-file.ts'
 import { shownReuseToken } from '../../../src/token/render.ts'
 import type { GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { declineFor } from '../error-bodies.ts'
 import { AcceptedRecord, respondLater } from '../operations/operation-routes.ts'
 import { prefersAsync } from '../operations/operations.ts'
 import { sendWrite } from '../operations/write.ts'
@@ -75,8 +75,7 @@ export function referenceRoutes(app: GatewayApp, deps: GatewayDeps): void {
       if (prefersAsync(headers.prefer)) return respondLater(write, caller, deps, reply)
       const written = await sendWrite(write, caller, deps)
       if ('declined' in written) return decline(reply, written.declined)
-      const record = written.code === 200 ? written.record : {}
-      return reply.code(200).send((await deps.schemeTokens.unmask(record, params.id)) as z.infer<typeof Added>)
+      return reply.code(200).send((await deps.schemeTokens.unmask(written.record, params.id)) as z.infer<typeof Added>)
     },
   })
   app.route({
@@ -93,7 +92,7 @@ export function referenceRoutes(app: GatewayApp, deps: GatewayDeps): void {
     },
     handler: async ({ params, query: { after = 0, limit }, caller }, reply) => {
       const found = await findVisible(params.id, caller, deps)
-      if (!found) return decline(reply, declineFor('token_not_found', 'params.id'))
+      if (!found) return decline(reply, failureFor('token_not_found', 'params.id'))
       const { tokenId } = found.row
       const owners = await references.findByToken(deps.store, { tokenId, after, limit: limit + 1 })
       const page = owners.slice(0, limit)
@@ -116,7 +115,7 @@ export function referenceRoutes(app: GatewayApp, deps: GatewayDeps): void {
     handler: async ({ body, caller }, reply) => {
       const scope = await deps.directory.scope(body.token_scope)
       if (!scope || !caller.client.entities.includes(scope.entityId))
-        return decline(reply, declineFor('scope_forbidden', 'body.token_scope'))
+        return decline(reply, failureFor('scope_forbidden', 'body.token_scope'))
       const owners = body.references.map(reference => ownerOf(reference, scope.tokenScope))
       const found = await references.findByOwners(deps.store, owners)
       const answers = owners.map(owner => located(found.get(ownerKey(owner))))

@@ -2,11 +2,11 @@
 // alone gives, or the reason why there is none. The caller reads receipt and token. Chunks have their own file:
 // chunk-outcomes.ts.
 
-import { assert } from '../../errors.ts'
+import { assert, type FieldReason } from '../../errors.ts'
 import type { BinRange } from '../../token/bin.ts'
 import type { ShownScheme } from '../../token/scheme.ts'
 import type { TokenRow } from '../../token/token.ts'
-import type { FieldReason, ReversalStatus } from '../problem.ts'
+import { type Failure, failureFor, problemCodeOf } from '../problem.ts'
 import type { StoredAnswer } from '../stored-answer.ts'
 
 /** The members of a receipt that this file reads. */
@@ -19,9 +19,13 @@ interface AnsweredReceipt {
   reversal: 'REQUIRED' | 'COMPLETED' | null
 }
 
-type RecalledAnswer =
-  | { fields: FieldReason[]; code?: number; reversalStatus?: ReversalStatus }
-  | { success: { code: 200 | 204; record: Record<string, unknown> } }
+export interface Succeeded {
+  code: 200 | 204
+  record: Record<string, unknown>
+}
+
+/** What a single job is answered. */
+export type SingleAnswer = Succeeded | { failure: Failure }
 
 /**
  * `retell`: how the kind's answer is built, undefined if the catalogue lacks the kind; `token`: the row that the receipt
@@ -33,19 +37,21 @@ export function answerFrom(
   token: TokenRow | undefined,
   range: BinRange | undefined,
   scheme?: ShownScheme,
-): RecalledAnswer {
+): SingleAnswer {
   if (receipt.status === 'CANCELLED')
-    return { fields: [{ field: 'body', reason: 'reversed' }], reversalStatus: receipt.reversal ?? 'COMPLETED' }
+    return { failure: failureFor('reversed', 'body', receipt.reversal ?? 'COMPLETED') }
   if (receipt.refusal !== null)
     return {
-      fields: receipt.refusal,
-      code: receipt.code,
-      ...(receipt.reversal ? { reversalStatus: receipt.reversal } : {}),
+      failure: {
+        status: problemCodeOf(receipt.code),
+        fields: receipt.refusal,
+        reversalStatus: receipt.reversal ?? 'NONE',
+      },
     }
   assert(retell, 'a receipt is of a kind that the catalogue has')
-  if (retell.from === 'receipt') return { success: { code: 200, record: retell.record(receipt.outcome) } }
+  if (retell.from === 'receipt') return { code: 200, record: retell.record(receipt.outcome) }
   assert(retell.from === 'token', 'outcomes and what a handler keeps are told by whoever reads them')
   assert(token, 'a token leaves its row behind')
   const record = retell.record(token, { outcome: receipt.outcome, range, scheme })
-  return { success: { code: receipt.code === 204 ? 204 : 200, record } }
+  return { code: receipt.code === 204 ? 204 : 200, record }
 }

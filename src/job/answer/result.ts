@@ -9,7 +9,7 @@ import type { Algorithm } from '../envelope/signature.ts'
 import { kindName } from '../envelope/text.ts'
 import { QUEUE_EVENTS } from '../event.ts'
 import { AnyRecordResult, OUTCOMES, RecordResult } from '../outcome.ts'
-import { AnyProblem, Problem } from '../problem.ts'
+import { failureIn, Problem } from '../problem.ts'
 import { CreatedColumns } from './created-columns.ts'
 
 const RESULT_TYP = 'tokenmill-result+jwt'
@@ -61,7 +61,8 @@ export type Result = z.infer<typeof Result>
 export const AnyResult = z.looseObject({
   revision: z.int().optional().catch(undefined),
   code: z.int(),
-  error: AnyProblem.optional().catch(undefined),
+  /** The failure that its error body tells. */
+  error: z.unknown().transform(failureIn).optional(),
   records: z.array(AnyRecordResult).optional(),
   completed_at: z.iso.datetime().optional().catch(undefined),
 })

@@ -89,7 +89,7 @@ type SeenAnnouncement = Pick<Announcement, 'outboxId' | 'clientId' | 'replyTo' |
     /** Of an answer that is stored as a text; null for others, and for an answer without such a member. */
     jti: string | null
     code: number | null
-    details: Record<string, { code: string; message: string }> | null
+    details: unknown
   }
 
 /** A job has one for each revision and repeat. */

@@ -1,6 +1,6 @@
 // Operations that were accepted over HTTP and are answered later. Each keeps its signed envelope until it has an answer
 // or its time is over. The receipt holds the answer; only an answer to an envelope without a receipt is stored here.
-import type { Problem } from '../../job/problem.ts'
+import type { Failure } from '../../job/problem.ts'
 import { plains } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
@@ -15,7 +15,7 @@ export interface Operation {
   refusalId: string
   state: 'QUEUED' | 'ANSWERED' | 'REFUSED' | 'EXPIRED'
   /** The answer of a `REFUSED` operation. Its `revision` is 0 if a receipt exists, whose answer then outranks it. */
-  error: Problem | null
+  failure: Failure | null
   revision: number
   /** ms since the epoch. */
   acceptedAt: number
@@ -34,7 +34,7 @@ const COLUMNS = `
   o.request_digest as "requestDigest",
   o.refusal_id as "refusalId",
   o.state,
-  o.error,
+  o.failure,
   o.revision,
   o.accepted_at as "acceptedAt",
   o.expires_at as "expiresAt",
@@ -84,8 +84,7 @@ set
   jws = excluded.jws,
   refusal_id = excluded.refusal_id,
   state = 'QUEUED',
-  code = null,
-  error = null,
+  failure = null,
   revision = 0,
   accepted_at = excluded.accepted_at,
   expires_at = excluded.expires_at,
@@ -212,7 +211,7 @@ where o.receipt_id = v.id and o.state = 'QUEUED'`,
 }
 
 export interface Refused {
-  error: Problem
+  failure: Failure
   revision: number
   /** ms since the epoch. */
   completedAt: number
@@ -225,18 +224,11 @@ export async function refuse(db: Db, receiptId: string, answered: Refused): Prom
 set
   state = 'REFUSED',
   jws = null,
-  code = $2,
-  error = $3::jsonb,
-  revision = $4,
-  completed_at = $5
+  failure = $2::jsonb,
+  revision = $3,
+  completed_at = $4
 where receipt_id = $1 and state = 'QUEUED'`,
-    values: [
-      receiptId,
-      answered.error.code,
-      JSON.stringify(answered.error),
-      answered.revision,
-      new Date(answered.completedAt),
-    ],
+    values: [receiptId, JSON.stringify(answered.failure), answered.revision, new Date(answered.completedAt)],
   })
 }
 

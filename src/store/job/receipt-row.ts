@@ -1,8 +1,8 @@
 // The rows of receipts: how a receipt is read from its columns and written to them. receipts.ts has the statements.
+import type { FieldReason } from '../../errors.ts'
 import type { Askers } from '../../job/answer/askers.ts'
 import type { ReasonCounts } from '../../job/chunk-outcomes.ts'
 import type { Counts } from '../../job/outcome.ts'
-import type { FieldReason } from '../../job/problem.ts'
 import { addresseeOf } from '../../job/system-clients.ts'
 import type { Column } from '../columns.ts'
 

@@ -1,25 +1,21 @@
 // New tokens of a chunk in columns: values at the same place in each column belong to the same token. They are vault
 // tokens of type REUSE for cards that have no token yet, and one receipt makes all of them. This file sends no statement.
+import type { CreatedRecords } from '../../job/answer/created-columns.ts'
 import { byteas, integers, smallints, texts, uuids } from '../binary.ts'
 import { COLUMNS, NAMES } from './token-row.ts'
 
-/** UUIDs and fingerprints: 16 bytes each, one after the other. */
-export interface NewTokens {
-  ids: Buffer
+/** The columns that are stored of what an answer says of these tokens. */
+type Told = 'ids' | 'lines' | 'bins' | 'lastFours' | 'expiryMonths' | 'expiryYears' | 'brands'
+
+export interface NewTokens extends Pick<CreatedRecords, Told> {
+  /** The fingerprints: 16 bytes each, one after the other. */
   cards: Buffer
   /** The sealed PANs, one after the other, and where each of them ends. */
   sealed: Buffer
   sealedEnds: readonly number[]
   sealVersions: readonly number[]
-  bins: readonly string[]
-  lastFours: readonly string[]
-  expiryMonths: readonly number[]
-  expiryYears: readonly number[]
   cardHolderNames: readonly (string | null)[]
-  brands: readonly (string | null)[]
   binRanges: readonly (number | null)[]
-  /** The lines of the batch's input. */
-  lines: readonly number[]
   shared: {
     tokenScope: string
     /** The version of the key with which all fingerprints were made, and the turn of the phase in which they were made. */

@@ -188,7 +188,7 @@ export async function decideCreates(
         throw error
       })
       await older?.check(db)
-      const created = fresh && withoutLost(fresh.created, lostPlain)
+      const created = fresh && withoutLost(fresh.tokens, lostPlain)
       const made = [...first.created.filter(({ tokenId }) => !losers.has(tokenId)), ...first.relinked]
       countMisses(context.work.client.clientId, made, deps, created)
       return { outcomes, created }

@@ -215,8 +215,8 @@ export async function setKnownApart(plain: PlainCreates, db: Db, context: ChunkC
 /** The tokens that plain records make. */
 export interface NewPlain {
   plain: PlainCreates
-  tokens: NewTokens
-  created: CreatedRecords
+  /** As they are stored, and as the answer tells of them. */
+  tokens: NewTokens & CreatedRecords
   added: readonly AddedClaim[]
 }
 
@@ -227,7 +227,7 @@ export function sealPlain(plain: PlainCreates, { work, batch }: ChunkContext): N
   const { now, receiptId } = work
   const ids = tokenIdsAt(now, order.length)
   const told = toldOf(plain, ids)
-  const tokens: NewTokens = {
+  const tokens = {
     ...told,
     cards: pick(prints, order),
     ...sealAll(plain, ids),
@@ -242,7 +242,7 @@ export function sealPlain(plain: PlainCreates, { work, batch }: ChunkContext): N
       batchNo: batch?.batchNo ?? 0,
     },
   }
-  return { plain, tokens, created: told, added: addedClaims(records, order, told.tokenIds) }
+  return { plain, tokens, added: addedClaims(records, order, told.tokenIds) }
 }
 
 /** The seals of the cards, in their order. `ids`: those of their tokens. */
@@ -290,11 +290,11 @@ function toldOf({ records, scope, cards, prints, order }: PlainCreates, ids: Buf
 
 /** The records whose cards turned out to have other tokens (`lost`), as objects for the rules of fold.ts. */
 export function lostRecords(
-  { plain, created }: NewPlain,
+  { plain, tokens }: NewPlain,
   lost: ReadonlySet<string>,
   context: ChunkContext,
 ): PreparedCreate[] {
-  const lines = new Set(created.lines.filter((_, at) => lost.has(created.tokenIds[at] ?? '')))
+  const lines = new Set(tokens.lines.filter((_, at) => lost.has(tokens.tokenIds[at] ?? '')))
   knownParts.set(String(context.batch?.batchNo), { part: lines.size / plain.order.length })
   const places = plain.order.filter(place => lines.has(plain.records.lines[place] ?? 0))
   return byLine(

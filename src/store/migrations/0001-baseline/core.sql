@@ -573,8 +573,7 @@ create table tokenmill.operation (
   jws text,
   state text not null default 'QUEUED',
   -- The answer to an envelope that left no receipt.
-  code smallint,
-  error jsonb,
+  failure jsonb,
   revision integer not null default 0,
   accepted_at timestamptz not null,
   expires_at timestamptz not null,
@@ -583,7 +582,7 @@ create table tokenmill.operation (
   completed_at timestamptz,
   constraint operation_state_is_known check (state in ('QUEUED', 'ANSWERED', 'REFUSED', 'EXPIRED')),
   constraint only_a_queued_operation_keeps_its_envelope check ((state = 'QUEUED') = (jws is not null)),
-  constraint refused_operation_says_why check ((state = 'REFUSED') = (error is not null))
+  constraint refused_operation_says_why check ((state = 'REFUSED') = (failure is not null))
 );
 
 create index operation_due on tokenmill.operation (due_at) where state = 'QUEUED';
@@ -1141,7 +1140,7 @@ grant select on tokenmill.kysely_migration to tokenmill_gateway;
 
 grant select on tokenmill.intake to tokenmill_reader;
 
-grant select (receipt_id, client_id, entity_id, kind, job_id, state, code, error, revision, accepted_at, expires_at,
+grant select (receipt_id, client_id, entity_id, kind, job_id, state, failure, revision, accepted_at, expires_at,
   due_at, created_at, completed_at) on tokenmill.operation to tokenmill_reader;
 
 grant select (intake_no, chunk, receipt_id, job_id, records, state, code, reason, sent_at, due_at) on
