@@ -1,7 +1,7 @@
 // The input of (b): a CSV file in which every row holds a card that is encrypted to the client's RSA-2048 capture key.
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
-import { panOf } from '../producers/migrate/sample.ts'
+import { panOf } from '../bin/sample/pan.ts'
 import { encryptCard } from '../src/vault/capture/encrypt.ts'
 import type { Installation } from '../test/support/installation.ts'
 

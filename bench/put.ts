@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
-import { panOf } from '../producers/migrate/sample.ts'
+import { panOf } from '../bin/sample/pan.ts'
 import type { Installation } from '../test/support/installation.ts'
 import { startCommand } from '../test/support/process.ts'
 

@@ -3,7 +3,7 @@
 // failed request, and at most twice that p99.
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { writeSample } from '../producers/migrate/sample.ts'
+import { writeSample } from '../bin/sample/cards.ts'
 import * as reseals from '../src/store/reseal/reseals.ts'
 import { startCommand } from '../test/support/process.ts'
 import { insertTokens, openAll } from '../test/workers/reseal/tokens.ts'

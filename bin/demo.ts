@@ -8,13 +8,13 @@ import { endingOf } from '../cli/ending.ts'
 import { openSession } from '../cli/open/open.ts'
 import { openProducer } from '../cli/process/producer.ts'
 import { processTerminal, say } from '../cli/terminal.ts'
-import { SAMPLE_ROWS, writeSample } from '../producers/migrate/sample.ts'
 import { makePgpKeyPair } from '../producers/rows/openpgp/decrypt.ts'
 import { BUILT_IN } from '../producers/rows/profile/built-in.ts'
 import { discard } from '../src/embedded/server.ts'
 import { endWithParent } from '../src/lifetime.ts'
 import { readOverHttp } from './demo-http.ts'
 import { reportBatch, reportNight } from './demo-reports.ts'
+import { SAMPLE_ROWS, writeSample } from './sample/cards.ts'
 
 const ROWS = 10_000
 const ROWS_SHOWN = 6

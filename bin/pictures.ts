@@ -14,7 +14,6 @@ import { openCommandStore, openSession, type Session } from '../cli/open/open.ts
 import { openProducer, type Producing } from '../cli/process/producer.ts'
 import { processTerminal, say } from '../cli/terminal.ts'
 import { connect } from '../producers/client.ts'
-import { writeSample } from '../producers/migrate/sample.ts'
 import { discard } from '../src/embedded/server.ts'
 import { endWithParent } from '../src/lifetime.ts'
 import { every } from '../src/recurring.ts'
@@ -25,6 +24,7 @@ import { failCopy } from '../test/workers/act/failed-copies.ts'
 import { inAllSizes, NAMES, PICTURES, type Picture } from './pictures/list.ts'
 import { withPalette } from './pictures/palette-png.ts'
 import { comeIn, endNights, setUp } from './pictures/samples.ts'
+import { writeSample } from './sample/cards.ts'
 
 const { values: asked } = parseArgs({ options: { 'all-sizes': { type: 'string' } } })
 /** Where each page goes in every size; undefined: the pictures of the documents are taken. */

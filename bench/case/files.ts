@@ -1,6 +1,6 @@
 // Cases of whole files, and their references: (a), (b), (m), and (d) and (e) alone.
 import { availableParallelism } from 'node:os'
-import { writeSample } from '../../producers/migrate/sample.ts'
+import { writeSample } from '../../bin/sample/cards.ts'
 import { runBare } from '../bare.ts'
 import { type DecryptRun, runDecrypt } from '../decrypt.ts'
 import { writeEncrypted } from '../encrypted.ts'

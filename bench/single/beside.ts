@@ -2,7 +2,8 @@
 // creates. What runs beside the PUTs begins before the first one and outlasts the last one.
 import { writeFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
-import { panOf, writeSample } from '../../producers/migrate/sample.ts'
+import { writeSample } from '../../bin/sample/cards.ts'
+import { panOf } from '../../bin/sample/pan.ts'
 import type { Installation } from '../../test/support/installation.ts'
 import { startCommand } from '../../test/support/process.ts'
 import { startBulkWorkers } from '../migrate.ts'

@@ -1,6 +1,6 @@
 // Case (c): `token-create` jobs one by one through the client library, as an upstream system sends them, 200 at once.
 // Case (j): `token-lifecycle` jobs likewise, on tokens that were made before.
-import { panOf } from '../../producers/migrate/sample.ts'
+import { panOf } from '../../bin/sample/pan.ts'
 import { reuseTokenOf } from '../../src/token/token.ts'
 import type { Installation } from '../../test/support/installation.ts'
 import { type ProcessorTime, watchProcessor } from './processor.ts'

@@ -1,7 +1,7 @@
 // Writes new cards into the vault's tables with the product's code, in chunks and without files and queues: for benches of a
 // store that grows. It isn't the bare loop, which stays as it was (bench/bare.ts).
 import { randomBytes } from 'node:crypto'
-import { panOf } from '../../producers/migrate/sample.ts'
+import { panOf } from '../../bin/sample/pan.ts'
 import { Secret } from '../../src/secret.ts'
 import * as dataKeys from '../../src/store/access/data-keys.ts'
 import { openStore } from '../../src/store/pool.ts'

@@ -1,7 +1,7 @@
 // Servers that are away for a while: jobs wait for them and use up no attempts.
 import { beforeAll, expect, it } from 'vitest'
+import { panOf } from '../../bin/sample/pan.ts'
 import type { Client } from '../../producers/client.ts'
-import { panOf } from '../../producers/migrate/sample.ts'
 import { until } from '../support/until.ts'
 import { volume } from '../support/volume.ts'
 import { type Chaos, describeChaos, newScope } from './bundle.ts'

@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
-import { writeSample } from '../../producers/migrate/sample.ts'
+import { writeSample } from '../../bin/sample/cards.ts'
 import { parseReuseToken } from '../../src/token/token.ts'
 import { runCommand } from '../support/command.ts'
 import { type Child, type Exit, startCommand } from '../support/process.ts'

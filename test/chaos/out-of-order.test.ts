@@ -1,8 +1,8 @@
 // Updates with a `sequence`, sent in any order and worked by several processes at once: in the end the token is as the
 // update with the highest sequence says.
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { panOf } from '../../bin/sample/pan.ts'
 import type { Client } from '../../producers/client.ts'
-import { panOf } from '../../producers/migrate/sample.ts'
 import type { Result } from '../../src/job/answer/result.ts'
 import { parseReuseToken } from '../../src/token/token.ts'
 import { describeEngines } from '../support/engines.ts'

@@ -1,9 +1,9 @@
 // A job that comes again is answered from its receipt, whoever repeats it, and also if many copies come at once.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { panOf } from '../../bin/sample/pan.ts'
 import type { Client } from '../../producers/client.ts'
 import { signAsk } from '../../producers/envelope.ts'
-import { panOf } from '../../producers/migrate/sample.ts'
 import { isRefusal } from '../../src/errors.ts'
 import { describeEngines } from '../support/engines.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'

@@ -1,10 +1,10 @@
 // A client that doesn't read its results: its queue is bounded, further results wait in the store, and other clients
 // are answered as usual.
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { panOf } from '../../bin/sample/pan.ts'
 import type { Credentials } from '../../producers/client/client-file.ts'
 import { type Client, connect } from '../../producers/client.ts'
 import { signAsk } from '../../producers/envelope.ts'
-import { panOf } from '../../producers/migrate/sample.ts'
 import { openInbox } from '../../producers/results.ts'
 import { isRefusal } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'

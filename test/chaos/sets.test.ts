@@ -1,6 +1,6 @@
 // Single jobs that are written in sets, whose worker is killed while it has many of them in progress.
 import { expect, it } from 'vitest'
-import { panOf } from '../../producers/migrate/sample.ts'
+import { panOf } from '../../bin/sample/pan.ts'
 import { until } from '../support/until.ts'
 import { childrenRunning, describeChaos, kill9, newScope } from './bundle.ts'
 

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { panOf } from '../../../producers/migrate/sample.ts'
+import { panOf } from '../../../bin/sample/pan.ts'
 import { redisUrl } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'

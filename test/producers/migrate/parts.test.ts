@@ -2,7 +2,7 @@
 import { access, appendFile, copyFile, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { writeSample } from '../../../producers/migrate/sample.ts'
+import { writeSample } from '../../../bin/sample/cards.ts'
 import { runCommand } from '../../support/command.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'

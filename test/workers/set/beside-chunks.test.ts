@@ -2,7 +2,7 @@
 // circle, each card has one token, and no more guesses are counted than are permitted.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { panOf } from '../../../producers/migrate/sample.ts'
+import { panOf } from '../../../bin/sample/pan.ts'
 import { tokenBatch } from '../../../producers/token-batch.ts'
 import type { Result } from '../../../src/job/answer/result.ts'
 import type { RecordKind } from '../../../src/job/catalogue.ts'

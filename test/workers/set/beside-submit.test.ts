@@ -1,6 +1,6 @@
 // Thousands of jobs that were submitted, and jobs for which somebody waits: they find few of the others before them.
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { panOf } from '../../../producers/migrate/sample.ts'
+import { panOf } from '../../../bin/sample/pan.ts'
 import { describeEngines } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { until } from '../../support/until.ts'

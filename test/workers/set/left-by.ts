@@ -1,6 +1,6 @@
 // Everything that a mix of jobs left in the store and told its sender, with numbers in place of ids, to be compared
 // with what the same mix left elsewhere.
-import { panOf } from '../../../producers/migrate/sample.ts'
+import { panOf } from '../../../bin/sample/pan.ts'
 import { type UnpackedOutcome, unpack } from '../../../src/job/chunk-outcomes.ts'
 import { receiptId } from '../../../src/job/envelope/ids.ts'
 import * as references from '../../../src/store/reference/source-references.ts'

@@ -1,6 +1,6 @@
 // Mixes of jobs that come to the same cards, tokens and owners, and the jobs' requests.
 import fc from 'fast-check'
-import { panOf } from '../../../producers/migrate/sample.ts'
+import { panOf } from '../../../bin/sample/pan.ts'
 import { tokenBatch } from '../../../producers/token-batch.ts'
 import type { RecordKind } from '../../../src/job/catalogue.ts'
 import * as guesses from '../../../src/store/token/guesses.ts'

@@ -1,8 +1,8 @@
 // Results in sets say what the same results say one by one, whichever way they come, and each comes once.
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { panOf } from '../../../bin/sample/pan.ts'
 import type { Client } from '../../../producers/client.ts'
 import { signAsk } from '../../../producers/envelope.ts'
-import { panOf } from '../../../producers/migrate/sample.ts'
 import { isRefusal } from '../../../src/errors.ts'
 import type { Result } from '../../../src/job/answer/result.ts'
 import { openDelivery } from '../../../src/job/answer/result-set.ts'

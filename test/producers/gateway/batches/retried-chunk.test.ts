@@ -1,7 +1,7 @@
 // A chunk of a batch over HTTP that failed for good and that the operator sends again: the batch counts its records as they
 // ended, as its results do.
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { panOf } from '../../../../producers/migrate/sample.ts'
+import { panOf } from '../../../../bin/sample/pan.ts'
 import { failedList } from '../../../../src/queue/failed.ts'
 import { runCommand } from '../../../support/command.ts'
 import { describeStore } from '../../../support/engines.ts'

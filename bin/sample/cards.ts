@@ -3,7 +3,8 @@
 // cards was ever issued.
 import { createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
-import { encryptOpenpgp } from '../rows/openpgp/decrypt.ts'
+import { encryptOpenpgp } from '../../producers/rows/openpgp/decrypt.ts'
+import { panOf } from './pan.ts'
 
 export interface SampleOptions {
   rows: number
@@ -32,18 +33,6 @@ const SHARES: readonly (readonly [SampleRow, number])[] = [
   ['broken', 4],
 ]
 
-const BINS = [
-  ['411111', 16],
-  ['555555', 16],
-  ['401288', 16],
-  ['510510', 16],
-  ['378282', 15],
-  ['601111', 16],
-  ['222300', 16],
-  ['353011', 16],
-  ['371449', 15],
-] as const
-
 const FIRST = ['ANNA', 'BEN', 'CLARA', 'DAVID', 'ELIF', 'FATIMA', 'GEORG', 'HANA', 'IVAN', 'JOSÉ', 'KWAME', 'LI']
 const LAST = ['MEYER', 'NGUYEN', 'OKAFOR', 'PETROV', 'QUINN', 'ROSSI', 'SATO', 'TAYLOR', 'ÜNAL', 'VARGA', 'WEISS']
 const LONG_NAME = 'MARIA ALEXANDRA CONSTANZE VON UND ZU LICHTENFELS'
@@ -51,8 +40,6 @@ const LONG_NAME = 'MARIA ALEXANDRA CONSTANZE VON UND ZU LICHTENFELS'
 const PIECE_CHARACTERS = 64 * 1024
 /** How many rows back a repeated card may be. */
 const RECENT = 997
-/** Odd and not a multiple of five, so that account numbers repeat only after all numbers of their length. */
-const STRIDE = 7_919_333
 
 export async function writeSample(path: string, options: SampleOptions): Promise<SampleCounts> {
   const counts = Object.fromEntries(SAMPLE_ROWS.map(row => [row, 0])) as SampleCounts
@@ -168,24 +155,6 @@ function speciesOf(drawn: number): SampleRow {
     if (drawn < bound) return row
   }
   return 'good'
-}
-
-/** The card number of an index; different indexes below ten million give different numbers. */
-export function panOf(index: number, start: number): string {
-  const [bin, length] = BINS[index % BINS.length] as (typeof BINS)[number]
-  const digits = length - bin.length - 1
-  const account = (start + index * STRIDE) % 10 ** digits
-  const body = bin + String(account).padStart(digits, '0')
-  return body + checkDigit(body)
-}
-
-function checkDigit(body: string): number {
-  let sum = 0
-  for (let index = body.length - 1, double = true; index >= 0; index--, double = !double) {
-    const digit = (body.charCodeAt(index) - 48) * (double ? 2 : 1)
-    sum += digit > 9 ? digit - 9 : digit
-  }
-  return (10 - (sum % 10)) % 10
 }
 
 // Every hundredth name is written as `"LAST, FIRST"`, so that a sample has quotes.
