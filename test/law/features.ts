@@ -120,7 +120,6 @@ export const FEATURES = {
       'src/orders',
       'src/store/ledger',
       'workers/transaction-batch.ts',
-      'workers/transaction-batch-write.ts',
       'cli/commands/ingest.ts',
       'cli/usage/ingest.ts',
     ],
