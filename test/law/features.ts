@@ -39,7 +39,6 @@ export const FEATURES = {
       'src/job/system/own-act.ts',
       'src/job/system/people.ts',
       'src/job/system/schedule-act.ts',
-      'src/acts/act-told.ts',
       'src/acts/display.ts',
       'src/acts/failed-acts.ts',
       'src/acts/former-domain.ts',
