@@ -83,7 +83,6 @@ export const FEATURES = {
       'cli/commands/migrate.ts',
       'cli/commands/profile.ts',
       'cli/usage/files.ts',
-      'cli/usage/migrate-diff.ts',
     ],
   },
   keys: {
