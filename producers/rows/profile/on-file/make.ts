@@ -1,14 +1,15 @@
 // Makes `on_file` of a record, as a profile says, written straight as JSON as the whole record is. Ids, names and addresses
 // stay as they are given: what a profile doesn't declare isn't repaired.
 import { isRefusal, type Refusal, refuse } from '../../../../src/errors.ts'
+import { checkMinor, minorOf } from '../../../../src/token/amount.ts'
+import { minorUnit } from '../../../../src/token/currency.ts'
 import { isUsualLinkId } from '../../../../src/token/on-file.ts'
 import { digitsOf, PAN_LENGTH, withoutPadding } from '../../../../src/token/pan.ts'
+import { dateReader } from '../../date-form.ts'
 import type { OnFileTrait } from '../../file-outcome.ts'
 import { joinedName, type Repair, referenceOf, type Use } from '../cells.ts'
 import type { OnFileColumns } from '../on-file-schema.ts'
 import { LIST_SEPARATOR } from '../records.ts'
-import { addressPart } from './address.ts'
-import { agreementParts } from './agreement.ts'
 import { at, idMember, idPart, joined, type Part, textMember, textPart, textValue } from './part.ts'
 
 export interface OnFileText {
@@ -125,4 +126,138 @@ const WITH_NTI: typeof TRAITS = {
 function traitsOf(hasNetworkIds: boolean, linkId: string): readonly OnFileTrait[] {
   const link = linkId === '' ? 'none' : isUsualLinkId(linkId) ? 'usual' : 'unusual'
   return hasNetworkIds ? WITH_NTI[link] : TRAITS[link]
+}
+
+/**
+ * What the cardholder agreed to, and the first authorisation under it: words, dates and an amount, each of a declared
+ * form. A text that doesn't have it rejects its row.
+ */
+function agreementParts(columns: OnFileColumns, use: Use): Part[] {
+  return [
+    amountPart(columns, use),
+    datePart('first_date', columns.first_date, use),
+    wordPart('agreement', columns.agreement, use),
+    wordPart('agreed_by', columns.agreed_by, use),
+    datePart('agreed_on', columns.agreed_on, use),
+    defaultPart(columns.is_default, use),
+  ]
+}
+
+const NONE: Part = () => ''
+
+/** Writes the first amount and its currency of a row, or nothing if the row has no amount. */
+function amountPart({ first_amount: amount, first_currency: currency }: OnFileColumns, use: Use): Part {
+  if (amount === undefined || currency === undefined) return NONE
+  const amountAt = use(amount.from, at('first_amount.from'))
+  const currencyAt = 'from' in currency ? use(currency.from, at('first_currency.from')) : -1
+  const constant = 'constant' in currency ? currency.constant : ''
+  return ({ texts }) => {
+    const text = texts[amountAt] ?? ''
+    if (text === '') return ''
+    const code = texts[currencyAt] ?? constant
+    if (code === '') return refuse('field_required', at('first_currency'))
+    if (minorUnit(code) === undefined) return refuse('currency_unknown', at('first_currency'))
+    const read = amount.unit === 'major' ? minorOf(text, code) : checkMinor(text)
+    if ('reason' in read) return refuse(read.reason, at('first_amount'))
+    const minor = Number(read.minor)
+    if (minor < 0 || !Number.isSafeInteger(minor)) return refuse('field_range', at('first_amount'))
+    return `"first_amount":${minor},"first_currency":"${code}"`
+  }
+}
+
+function datePart(name: 'first_date' | 'agreed_on', column: OnFileColumns['first_date'], use: Use): Part {
+  if (column === undefined) return NONE
+  const place = use(column.from, at(`${name}.from`))
+  const read = dateReader(column.form)
+  return ({ texts }) => {
+    const text = texts[place] ?? ''
+    if (text === '') return ''
+    const date = read(text)
+    return date === undefined ? refuse('field_format', at(name)) : `"${name}":"${date}"`
+  }
+}
+
+type Words = { from: string; words: Readonly<Record<string, string>> } | { constant: string }
+
+function wordPart(name: 'agreement' | 'agreed_by', column: Words | undefined, use: Use): Part {
+  if (column === undefined) return NONE
+  if ('constant' in column) return () => `"${name}":"${column.constant}"`
+  const place = use(column.from, at(`${name}.from`), true)
+  const meanings = new Map(Object.entries(column.words))
+  return ({ texts }) => {
+    const text = texts[place] ?? ''
+    if (text === '') return ''
+    const meaning = meanings.get(text)
+    return meaning === undefined ? refuse('field_value', at(name)) : `"${name}":"${meaning}"`
+  }
+}
+
+function defaultPart(column: OnFileColumns['is_default'], use: Use): Part {
+  if (column === undefined) return NONE
+  const place = use(column.from, at('is_default.from'), true)
+  if ('equals' in column) {
+    const other = use(column.equals, at('is_default.equals'), true)
+    return ({ texts }) => `"is_default":${texts[place] !== '' && texts[place] === texts[other]}`
+  }
+  const yes = new Set(column.yes)
+  const no = new Set(column.no)
+  return ({ texts }) => {
+    const text = texts[place] ?? ''
+    if (text === '') return ''
+    return yes.has(text) || no.has(text) ? `"is_default":${yes.has(text)}` : refuse('field_value', at('is_default'))
+  }
+}
+
+type AddressColumns = NonNullable<OnFileColumns['billing_address']>
+
+const ADDRESS_LINES = [
+  ['line1', 256],
+  ['line2', 256],
+  ['city', 128],
+  ['state', 128],
+] as const
+const POSTAL_CODE_MAX = 32
+
+/** The billing address of a row. Workers store it only in a token scope with `--keep-billing`. */
+function addressPart(columns: AddressColumns | undefined, use: Use): Part {
+  if (columns === undefined) return () => ''
+  const lines = ADDRESS_LINES.flatMap(([name, most]) => {
+    const field = columns[name]
+    if (field === undefined) return []
+    const place = use(field, addressField(name))
+    return [textPart(name, most, ({ texts }) => texts[place] ?? '')]
+  })
+  const parts = [...lines, postalCodePart(columns.postal_code, use), countryPart(columns.country, use)]
+  return row => {
+    const members = joined(parts, row)
+    return isRefusal(members) || members === '' ? members : `"billing_address":{${members}}`
+  }
+}
+
+const addressField = (name: string) => at(`billing_address.${name}`)
+
+/** A spreadsheet takes the zeros off codes such as 01234. */
+function postalCodePart(column: AddressColumns['postal_code'], use: Use): Part {
+  if (column === undefined) return () => ''
+  const { length = 0 } = column
+  const place = use(column.from, addressField('postal_code.from'))
+  return textPart('postal_code', POSTAL_CODE_MAX, ({ texts, repairs }) => {
+    const text = texts[place] ?? ''
+    if (text.length >= length || !/^\d+$/.test(text)) return text
+    repairs.add('postal_zeros')
+    return text.padStart(length, '0')
+  })
+}
+
+function countryPart(column: AddressColumns['country'], use: Use): Part {
+  if (column === undefined) return () => ''
+  const place = use(column.from, addressField('country.from'))
+  return ({ texts, repairs }) => {
+    const text = texts[place] ?? ''
+    if (text === '') return ''
+    if (/^[A-Z]{2}$/.test(text)) return `"country":"${text}"`
+    if (column.other !== 'drop') return refuse('field_format', addressField('country'))
+    repairs.add('country_dropped')
+    return ''
+  }
 }
