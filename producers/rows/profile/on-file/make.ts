@@ -7,6 +7,7 @@ import { isUsualLinkId } from '../../../../src/token/on-file.ts'
 import { digitsOf, PAN_LENGTH, withoutPadding } from '../../../../src/token/pan.ts'
 import { dateReader } from '../../date-form.ts'
 import type { OnFileTrait } from '../../file-outcome.ts'
+import type { RowOwner } from '../../record.ts'
 import { joinedName, type Repair, referenceOf, type Use } from '../cells.ts'
 import type { OnFileColumns } from '../on-file-schema.ts'
 import { LIST_SEPARATOR } from '../records.ts'
@@ -61,6 +62,25 @@ export function onFileOf(columns: OnFileColumns, use: Use, clean: Clean): MakeOn
     if (isRefusal(members)) return members
     const json = `${start}${network === '' ? '' : `${network},`}${named}${members === '' ? '' : `,${members}`}}`
     return { json, traits: traitsOf(network !== '', linkId(texts)), cardLike: row.cardLike }
+  }
+}
+
+/**
+ * Reads only the owner of a row's card, without the other members of `on_file`: rows that are rejected or skipped have
+ * an owner, too.
+ */
+export function rowOwnerOf(columns: OnFileColumns, use: Use): (texts: readonly string[]) => RowOwner {
+  const { provider, provider_account: account } = columns
+  const cardIdOf = referenceOf(columns.card_id, 'on_file.card_id', use)
+  const customerIdOf = referenceOf(columns.customer_id, 'on_file.customer_id', use)
+  const accountAt = account && 'from' in account ? use(account.from, 'on_file.provider_account.from') : -1
+  const constant = account && 'constant' in account ? account.constant : ''
+  return texts => {
+    const cardId = cardIdOf(texts)
+    const customerId = customerIdOf(texts)
+    if (cardId === '') return 'none'
+    if (cardId === undefined || customerId === undefined) return 'unknown'
+    return { provider, providerAccount: texts[accountAt] ?? constant, customerId, cardId }
   }
 }
 
