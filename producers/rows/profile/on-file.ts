@@ -1,17 +1,18 @@
 // Makes `on_file` of a record, as a profile says, written straight as JSON as the whole record is. Ids, names and addresses
 // stay as they are given: what a profile doesn't declare isn't repaired.
-import { isRefusal, type Refusal, refuse } from '../../../../src/errors.ts'
-import { checkMinor, minorOf } from '../../../../src/token/amount.ts'
-import { minorUnit } from '../../../../src/token/currency.ts'
-import { isUsualLinkId } from '../../../../src/token/on-file.ts'
-import { digitsOf, PAN_LENGTH, withoutPadding } from '../../../../src/token/pan.ts'
-import { dateReader } from '../../date-form.ts'
-import type { OnFileTrait } from '../../file-outcome.ts'
-import type { RowOwner } from '../../record.ts'
-import { joinedName, type Repair, referenceOf, type Use } from '../cells.ts'
-import type { OnFileColumns } from '../on-file-schema.ts'
-import { LIST_SEPARATOR } from '../records.ts'
-import { at, idMember, idPart, joined, type Part, textMember, textPart, textValue } from './part.ts'
+import { isRefusal, type Reason, type Refusal, refuse } from '../../../src/errors.ts'
+import { checkMinor, minorOf } from '../../../src/token/amount.ts'
+import { minorUnit } from '../../../src/token/currency.ts'
+import { isUsualLinkId } from '../../../src/token/on-file.ts'
+import { couldHoldDigits, digitsOf, holdsPan, PAN_LENGTH, withoutPadding } from '../../../src/token/pan.ts'
+import { couldLookLikeCard } from '../../../src/token/pan-lookalike.ts'
+import { holdsPossiblePan } from '../../../src/token/possible-pan.ts'
+import { dateReader } from '../date-form.ts'
+import type { OnFileTrait } from '../file-outcome.ts'
+import { quoted, type RowOwner } from '../record.ts'
+import { joinedName, type Repair, referenceOf, type Use } from './cells.ts'
+import type { OnFileColumns } from './on-file-schema.ts'
+import { LIST_SEPARATOR } from './records.ts'
 
 export interface OnFileText {
   /** A JSON object. */
@@ -280,4 +281,62 @@ function countryPart(column: AddressColumns['country'], use: Use): Part {
     repairs.add('country_dropped')
     return ''
   }
+}
+
+/** A row of the file as a part of it is made. */
+interface Given {
+  /** The fields by the numbers that `use` gave them. */
+  texts: readonly string[]
+  repairs: Set<Repair>
+  /** The digits of the row's card number; '' if the text can't be a card number. */
+  number: string
+  /** The texts so far that could be a card number. */
+  cardLike: string[]
+}
+
+/** `"name":value`, or several of them; '' for none. */
+type Part = (row: Given) => string | Refusal
+
+const at = (path: string) => `on_file.${path}`
+
+/** The members of all parts, or the first refusal. */
+function joined(parts: readonly Part[], row: Given): string | Refusal {
+  let members = ''
+  for (const part of parts) {
+    const made = part(row)
+    if (isRefusal(made)) return made
+    if (made !== '') members = members === '' ? made : `${members},${made}`
+  }
+  return members
+}
+
+/** A text that is no id of a provider's or a network's may hold no possible card number. `most`: in UTF-16 units. */
+function textPart(name: string, most: number, textOf: (row: Given) => string): Part {
+  return row => textMember(name, most, textOf(row), row)
+}
+
+function textMember(name: string, most: number, text: string, row: Given): string | Refusal {
+  return holdsPossiblePan(text) ? refuse('reference_pan', at(name)) : idMember(name, most, text, row)
+}
+
+/** An id may be a long number. `most`: in UTF-16 units. */
+function idPart(name: string, most: number, textOf: (row: Given) => string): Part {
+  return row => idMember(name, most, textOf(row), row)
+}
+
+function idMember(name: string, most: number, text: string, row: Given): string | Refusal {
+  if (text === '') return ''
+  const value = textValue(text, most, row)
+  return typeof value === 'string' ? `"${name}":${value}` : refuse(value.reason, at(name))
+}
+
+/** A text in JSON. None may hold the card number of its row; it is compared with the others of its chunk later. */
+function textValue(text: string, most: number, { number, cardLike }: Given): string | { reason: Reason } {
+  if (text.length > most) return { reason: 'field_length' }
+  // Most texts have too few digits for a card number.
+  if (couldHoldDigits(text, PAN_LENGTH.least)) {
+    if (number !== '' && holdsPan(text, number)) return { reason: 'reference_pan' }
+    if (couldLookLikeCard(text)) cardLike.push(text)
+  }
+  return quoted(text) ?? { reason: 'field_characters' }
 }
