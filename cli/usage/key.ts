@@ -53,7 +53,7 @@ export function key(family: Command, terminal: Terminal): void {
     .option('--values-change', 'for analytics: the values of cards may change')
     .option('--yes', 'do not ask')
     .action(async (purpose, options) =>
-      (await import('../commands/key/compromise/compromise.ts')).compromise(terminal, purpose, options),
+      (await import('../commands/key/compromise.ts')).compromise(terminal, purpose, options),
     )
   withActor(
     addCommand(family, 'reseal <purpose>', 'lets the workers seal everything anew under the key in use, or shows it'),
