@@ -16,7 +16,7 @@ export function key(family: Command, terminal: Terminal): void {
     async options => (await import('../commands/key/list-keks.ts')).listKeks(terminal, options),
   )
   addCommand(list, 'gateway', 'lists the keys of gateways, and which data keys each opens').action(async options =>
-    (await import('../commands/key/gateway/list.ts')).listGateways(terminal, options),
+    (await import('../commands/key/gateway.ts')).listGateways(terminal, options),
   )
   const make = addFamily(family, 'make', 'makes a key')
   addCommand(make, 'kek <file>', 'makes a key-encryption key in a new file, for a rotation to it').action(
@@ -40,9 +40,7 @@ export function key(family: Command, terminal: Terminal): void {
     .action(async (id, options) => (await import('../commands/key/forget-kek.ts')).forgetKek(terminal, id, options))
   withActor(
     addCommand(forget, 'gateway <kid>', 'forgets the key of a gateway whose host is gone or was broken into'),
-  ).action(async (kid, options) =>
-    (await import('../commands/key/gateway/forget.ts')).forgetGateway(terminal, kid, options),
-  )
+  ).action(async (kid, options) => (await import('../commands/key/gateway.ts')).forgetGateway(terminal, kid, options))
   withActor(
     addCommand(
       family,
@@ -55,7 +53,7 @@ export function key(family: Command, terminal: Terminal): void {
     .option('--values-change', 'for analytics: the values of cards may change')
     .option('--yes', 'do not ask')
     .action(async (purpose, options) =>
-      (await import('../commands/key/compromise/compromise.ts')).compromise(terminal, purpose, options),
+      (await import('../commands/key/compromise.ts')).compromise(terminal, purpose, options),
     )
   withActor(
     addCommand(family, 'reseal <purpose>', 'lets the workers seal everything anew under the key in use, or shows it'),

@@ -5,7 +5,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
 import { MIGRATION_NAME } from '../../src/job/choices.ts'
 import { TotalSum, TotalSums } from '../../src/job/system/manifest-total.ts'
+import * as clients from '../../src/store/access/clients.ts'
 import type { Batch } from '../../src/store/batch/batch-row.ts'
+import { lastChunk } from '../../src/store/job/receipt-search.ts'
 import type { Db, Store } from '../../src/store/pool.ts'
 import * as digestRuns from '../../src/store/total/digest-runs.ts'
 import * as totalKeys from '../../src/store/total/total-keys.ts'
@@ -13,7 +15,6 @@ import * as parts from '../../src/store/total/total-parts.ts'
 import * as totals from '../../src/store/total/totals.ts'
 import { FileError } from '../rows/file-error.ts'
 import { findBatches } from './total-batches.ts'
-import { openParts } from './total-parts.ts'
 
 /** A row that both sides leave out. */
 export const TotalException = z.strictObject({
@@ -240,4 +241,33 @@ function checkRows(rows: number, expected: number): void {
     `${rows} rows were looked at, and ${expected} rows of the batches took effect.`,
     'Records that had failed were worked meanwhile, or receipts were dropped: compute the total again.',
   )
+}
+
+/** Each part is a job; so a job takes seconds, and its digests about half a megabyte. */
+const ROWS_PER_PART = 20_000
+
+/** The parts, the last of which merges the others, and the entity in whose name their jobs are sent. */
+async function openParts(
+  db: Db,
+  batches: readonly Batch[],
+): Promise<{ rows: Omit<parts.Part, 'totalId'>[]; entityId: string }> {
+  const rows: Omit<parts.Part, 'totalId'>[] = []
+  for (const { batchNo, chunkRecords } of batches) {
+    const chunks = ((await lastChunk(db, batchNo)) ?? -1) + 1
+    const perPart = Math.max(1, Math.floor(ROWS_PER_PART / chunkRecords))
+    for (let chunkFrom = 0; chunkFrom < chunks; chunkFrom += perPart) {
+      const chunkTo = Math.min(chunkFrom + perPart, chunks)
+      rows.push({ part: rows.length, batchNo, chunkFrom, chunkTo })
+    }
+  }
+  rows.push({ part: rows.length, batchNo: null, chunkFrom: 0, chunkTo: 0 })
+  return { rows, entityId: await entityOf(db, batches) }
+}
+
+async function entityOf(db: Db, batches: readonly Batch[]): Promise<string> {
+  for (const { clientId } of batches) {
+    const [entityId] = (await clients.find(db, clientId))?.entities ?? []
+    if (entityId !== undefined) return entityId
+  }
+  throw new FileError('usage', 'The client of these batches acts for no entity.', 'Name batches of another client.')
 }

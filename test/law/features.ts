@@ -39,7 +39,6 @@ export const FEATURES = {
       'src/job/system/own-act.ts',
       'src/job/system/people.ts',
       'src/job/system/schedule-act.ts',
-      'src/acts/act-told.ts',
       'src/acts/display.ts',
       'src/acts/failed-acts.ts',
       'src/acts/former-domain.ts',
@@ -84,7 +83,6 @@ export const FEATURES = {
       'cli/commands/migrate.ts',
       'cli/commands/profile.ts',
       'cli/usage/files.ts',
-      'cli/usage/migrate-diff.ts',
     ],
   },
   keys: {
@@ -120,7 +118,6 @@ export const FEATURES = {
       'src/orders',
       'src/store/ledger',
       'workers/transaction-batch.ts',
-      'workers/transaction-batch-write.ts',
       'cli/commands/ingest.ts',
       'cli/usage/ingest.ts',
     ],

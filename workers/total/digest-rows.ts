@@ -11,11 +11,10 @@ import * as receiptSearch from '../../src/store/job/receipt-search.ts'
 import { findOwnership } from '../../src/store/reference/owned-rows.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
-import type { DigestRun } from '../../src/store/total/digest-runs.ts'
+import { BUCKETS, type DigestRun } from '../../src/store/total/digest-runs.ts'
 import type { LeftOut } from '../../src/store/total/total-parts.ts'
 import type { KeyRing } from '../../src/vault/ring/key-ring.ts'
 import type { Deps } from '../deps.ts'
-import { openRuns, type SortedRuns } from './sorted-runs.ts'
 
 export interface DigestedRows {
   runs: DigestRun[]
@@ -114,4 +113,30 @@ async function findMoved(
   const owned = found.filter(({ isOwned }) => isOwned)
   const areCards = CARDS_SHARE * owned.filter(({ isNamed }) => isNamed).length >= owned.length
   return new Set(claiming.filter((_, index) => !found[index]?.isOwned || (areCards && !found[index]?.isNamed)))
+}
+
+/** Sorts the digests of a part's rows, for each brand, and marks where each first byte begins. */
+interface SortedRuns {
+  add(brand: string, digest: Buffer): void
+  runs(): DigestRun[]
+}
+
+function openRuns(): SortedRuns {
+  const byBrand = new Map<string, Buffer[]>()
+  return {
+    add(brand, digest) {
+      const known = byBrand.get(brand)
+      if (known) known.push(digest)
+      else byBrand.set(brand, [digest])
+    },
+    runs: () => [...byBrand].map(([brand, digests]) => runOf(brand, digests.sort(Buffer.compare))),
+  }
+}
+
+function runOf(brand: string, sorted: readonly Buffer[]): DigestRun {
+  const counts = new Array<number>(BUCKETS).fill(0)
+  for (const [first = 0] of sorted) counts[first] = (counts[first] ?? 0) + 1
+  const starts = [0]
+  for (const count of counts) starts.push((starts.at(-1) ?? 0) + count)
+  return { brand, starts, digests: Buffer.concat(sorted) }
 }

@@ -4,14 +4,24 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { announceKek, type Turned, turnKek } from '../../../src/acts/key/keks.ts'
 import { type Config, ConfigError } from '../../../src/config.ts'
 import { BEAT } from '../../../src/store/access/beat.ts'
+import * as captureKeys from '../../../src/store/access/capture-keys.ts'
+import * as dataKeys from '../../../src/store/access/data-keys.ts'
 import * as keks from '../../../src/store/access/keks.ts'
 import * as processes from '../../../src/store/access/processes.ts'
+import * as signingKeys from '../../../src/store/access/signing-keys.ts'
 import * as installation from '../../../src/store/installation.ts'
 import { type Db, LostRace, type Store } from '../../../src/store/pool.ts'
 import type { HostKeks } from '../../../src/vault/kek/host.ts'
 import { shownUri } from '../../../src/vault/kek/openers.ts'
 import { makeProbe, prove } from '../../../src/vault/kek/probe.ts'
-import type { KeyProvider } from '../../../src/vault/kek/provider.ts'
+import { type KeyProvider, keksOf } from '../../../src/vault/kek/provider.ts'
+import {
+  captureHalfName,
+  openPrivateHalves,
+  type StoredPrivateHalf,
+  signingHalfName,
+} from '../../../src/vault/private-half.ts'
+import { openKeyRing } from '../../../src/vault/ring/key-ring.ts'
 import type { JsonOption } from '../../command.ts'
 import { Stop } from '../../exit.ts'
 import { kekListPath, kekSetting } from '../../open/kek.ts'
@@ -19,7 +29,6 @@ import { KEK_OPENERS } from '../../open/kek-openers.ts'
 import { type OpenedVault, openVault, withSession } from '../../open/open.ts'
 import { byOf, type OperatorOptions } from '../../open/operator.ts'
 import { print, say, type Terminal } from '../../terminal.ts'
-import { openAlone } from './open-alone.ts'
 import { secondOperatorOf } from './second-operator.ts'
 
 type Options = JsonOption & OperatorOptions & { to: string }
@@ -139,4 +148,32 @@ async function untilProved(terminal: Terminal, store: Store, kekId: string): Pro
 /** The live processes that open the vault and lack the key. */
 async function lacking(db: Db, kekId: string): Promise<processes.ProcessRow[]> {
   return (await processes.listVault(db, BEAT.deadMs)).filter(({ keys }) => !keys.includes(kekId))
+}
+
+const PAGE = 500
+
+/**
+ * Proves that the key-encryption key opens everything: opens every data key with it alone, and with these every private
+ * half, drops them at once, and counts them. Throws `Fault('key_unavailable')` if one doesn't open.
+ */
+async function openAlone(store: Store, kek: KeyProvider): Promise<{ dataKeys: number; privateHalves: number }> {
+  const stored = await dataKeys.findAll(store)
+  const halves = openPrivateHalves(await openKeyRing(keksOf(kek), stored))
+  const open = async (half: StoredPrivateHalf, name: string) => {
+    const raw = await halves.open(half, name)
+    raw.fill(0)
+  }
+  const signing = await signingKeys.listHalves(store)
+  for (const { kid, ...half } of signing) await open(half, signingHalfName(kid))
+  let privateHalves = signing.length
+  for (let after: string | null | undefined = null; after !== undefined; ) {
+    const page: Awaited<ReturnType<typeof captureKeys.listHalves>> = await captureKeys.listHalves(store, {
+      after,
+      limit: PAGE,
+    })
+    for (const { keyId: _, alias, type, ...half } of page) await open(half, captureHalfName(type, alias))
+    privateHalves += page.length
+    after = page.length < PAGE ? undefined : page.at(-1)?.keyId
+  }
+  return { dataKeys: stored.filter(({ wrapped }) => wrapped !== null).length, privateHalves }
 }

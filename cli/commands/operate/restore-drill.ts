@@ -1,7 +1,7 @@
 // `tokenmill doctor --restore`: the drill on a restored backup. It exits with 0 if everything that it tried opens, else
 // with 1. No queue is asked, no schema upgraded, and no role needs to run.
 import type { Check } from '../../../producers/operate/check.ts'
-import { drill } from '../../../producers/operate/drill/drill.ts'
+import { drill } from '../../../producers/operate/drill.ts'
 import { ConfigError } from '../../../src/config.ts'
 import * as dataKeys from '../../../src/store/access/data-keys.ts'
 import * as installation from '../../../src/store/installation.ts'

@@ -8,11 +8,11 @@ import { findJobs } from '../../operate/explain.ts'
 import type { JobName, Sources } from '../../operate/find-facts.ts'
 import type { ConsoleApp } from '../app.ts'
 import type { ConsoleDeps } from '../deps.ts'
-import { html, type Path, path } from '../html.ts'
+import { command } from '../figures.ts'
+import { type Html, html, type Path, path } from '../html.ts'
 import { isNumberLikeCard } from '../sender-text.ts'
 import { sessionOf } from '../server/guard.ts'
 import { framed, refuse, sendPage } from '../server/page.ts'
-import { explainContent } from './form.ts'
 import { readerOf } from './reader.ts'
 
 /** How long queues and the failed set are searched, in ms. */
@@ -91,4 +91,19 @@ async function searchIn(
 export function pathOf({ receiptId, client, jti, jobId: known, receipt }: JobName): Path {
   const id = receipt ? undefined : (known ?? (jti === undefined ? undefined : jobId(client.clientId, jti)))
   return id === undefined ? path`/explain/jobs/${receiptId}` : path`/explain/jobs/${receiptId}?job=${id}`
+}
+
+function explainContent(): Html {
+  return html`<form class="look-up" method="post" action="/search">
+<label for="what">What happened to</label>
+<input id="what" name="what" maxlength="300" autocomplete="off" spellcheck="false" required>
+<button class="main" type="submit">Explain</button>
+</form>
+<dl class="facts names">
+<div><dt>A job</dt><dd>its <code>jti</code> (over HTTP: the idempotency key), its reference, the id of its receipt or operation, or its id in the failed set</dd></div>
+<div><dt>A token</dt><dd>as senders know it, or its UUID; not the value of a third party’s token</dd></div>
+<div><dt>A batch</dt><dd>its id</dd></div>
+</dl>
+<p class="muted">A number of 12 to 19 digits that could be a card number is looked up as a reference only. Of a name that many jobs share, only the newest 500 are looked at.</p>
+<p class="same">A row of a batch’s file, and the reference of a job in the failed set, are found on the command line only: ${command('tokenmill', 'explain', 'BATCH', 'LINE')}</p>`
 }

@@ -7,7 +7,6 @@ import { isSubject } from '../../../src/job/system/account.ts'
 import type { Logger } from '../../../src/log.ts'
 import { type Outbound, OutboundError } from '../../../src/outbound.ts'
 import type { Secret } from '../../../src/secret.ts'
-import { fetchBy } from './fetch.ts'
 import type { OpenIdSettings } from './settings.ts'
 
 /** `away`: the provider doesn't answer as one. `denied`: it doesn't let the person in. `wrong`: its answer proves nothing. */
@@ -188,4 +187,25 @@ function reasonOf(error: unknown): string {
 function outboundOf(error: unknown): OutboundError | undefined {
   for (let one = error; one instanceof Error; one = one.cause) if (one instanceof OutboundError) return one
   return undefined
+}
+
+const REQUEST_MS_MAX = 5_000
+/** Metadata and key sets have some thousand bytes. */
+const ANSWER_BYTES_MAX = 256 * 1024
+/** An answer with one of these has no body (Fetch standard). */
+const BODILESS = new Set([204, 205, 304])
+
+/** Requests by src/outbound.ts: https to public addresses, with a deadline and a limit on the answer. Throws `OutboundError`. */
+function fetchBy(outbound: Pick<Outbound, 'request'>): client.CustomFetch {
+  return async (url, { method, headers, body }) => {
+    const answer = await outbound.request(url, {
+      method: method === 'POST' ? 'POST' : 'GET',
+      headers,
+      body: body === undefined || body === null ? undefined : String(body),
+      timeoutMs: REQUEST_MS_MAX,
+      bytesMax: ANSWER_BYTES_MAX,
+    })
+    const { status } = answer
+    return new Response(BODILESS.has(status) ? null : new Uint8Array(answer.body), { status, headers: answer.headers })
+  }
 }

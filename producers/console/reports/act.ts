@@ -1,5 +1,7 @@
 // Acts on a schedule: pause, resume, and run a day now.
-import type { ScheduleAction } from '../../../src/job/schedule/refusal.ts'
+import { datesWithoutRun } from '../../../src/job/schedule/business-dates.ts'
+import { type ScheduleAction, scheduleRefusal } from '../../../src/job/schedule/refusal.ts'
+import { isZone } from '../../../src/job/schedule/zone-time.ts'
 import { SCHEDULE_ACTS, seenOfRuns, seenOfSchedule } from '../../../src/job/system/schedule-act.ts'
 import type { SeenDateRun, SeenSchedule } from '../../../src/store/console/schedules.ts'
 import * as seenSchedules from '../../../src/store/console/schedules.ts'
@@ -9,11 +11,10 @@ import { type ActSubject, type Asking, actIn, type ShownAct, wordOf } from '../a
 import { command, count, id } from '../figures.ts'
 import { type Html, html, path } from '../html.ts'
 import { stateMark } from '../state-mark.ts'
-import { effectOf, insteadOf } from './acts.ts'
 import { isDay } from './filters.ts'
 import { schedulePath } from './list.ts'
 import { lastDay, scheduleOf } from './schedule.ts'
-import { whatOf, whenOf } from './text.ts'
+import { dates, unknownZoneOf, whatOf, whenOf } from './text.ts'
 
 /** The runs of one day: one for each entity of the client. */
 const RUNS_MAX = 10_000
@@ -153,3 +154,25 @@ function effectOfRun({ kind }: SeenSchedule, { date, runs, entities }: Day): str
 }
 
 export const scheduleActRoutes = actRoutes(SCHEDULE)
+
+/** Why nothing would happen; undefined: something would. */
+function insteadOf(name: ScheduleAction, schedule: SeenSchedule): string | undefined {
+  const refused = scheduleRefusal(name, schedule)
+  if (refused === 'no_schedule') return 'It was removed, so nothing can be done to it.'
+  if (refused === 'no_report')
+    return 'Tokens past their date are always suspended: only schedules of reports can be paused.'
+  return refused && SCHEDULE_ACTS[name].instead
+}
+
+/** What will happen to a schedule that is paused or resumed. */
+function effectOf(name: Exclude<ScheduleAction, 'schedule.run'>, schedule: SeenSchedule, now: number): string {
+  if (name === 'schedule.pause')
+    return 'No further run of this schedule begins until somebody resumes it. A run that was sent already goes on, and runs that wait begin when it is resumed.'
+  if (!isZone(schedule.zone)) return unknownZoneOf(schedule)
+  const missed = datesWithoutRun({ ...schedule, pausedAt: null }, now).length
+  const missing =
+    missed === 0
+      ? 'It missed no day.'
+      : `${dates(missed)} that it missed ${missed === 1 ? 'is' : 'are'} made within a minute.`
+  return `This schedule runs again at its time. ${missing} Runs that had not begun when it was paused begin, too.`
+}

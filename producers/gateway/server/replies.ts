@@ -2,12 +2,11 @@
 // hook throws are also answered here.
 import type { FastifyRequest } from 'fastify'
 import { systemClock } from '../../../src/clock.ts'
-import { Fault } from '../../../src/errors.ts'
+import { Fault, TOKEN_FLAWS } from '../../../src/errors.ts'
 import { failureFor } from '../../../src/job/problem.ts'
 import type { Logger } from '../../../src/log.ts'
 import { levelOfFailure } from '../../../src/server-error.ts'
 import { type Decline, Declined, type ErrorBody, errorBodyOf, failed } from '../error-bodies.ts'
-import { challengesOf } from './challenge.ts'
 import { declineOfAll, type Judgeable, WrongForm, wrongBody } from './form.ts'
 
 /** A reply of any route, whatever its schema allows as a body. */
@@ -85,4 +84,26 @@ export function logFailure(log: Logger, error: unknown, request: Pick<FailedRequ
   if (error instanceof Fault && error.code !== 'defect')
     log[levelOfFailure(error)](about, 'a request failed: what it needs is away')
   else log.error(about, 'a request failed by a fault of ours')
+}
+
+const BASIC = 'Basic realm="tokenmill", charset="UTF-8"'
+const BEARER = 'Bearer realm="tokenmill"'
+
+/**
+ * `WWW-Authenticate`: the credentials that are accepted, and what is wrong with a Bearer token that was sent (RFC 6750
+ * section 3). It says only what the sender can see in the token itself, and nothing about users, keys or signatures. One
+ * header field per challenge: many clients misread several challenges in one field.
+ */
+function challengesOf({ status, fields, flaws = [] }: Decline, authorization: string | undefined): string[] {
+  if (status === 401) {
+    if (flaws.length === 0) return [BASIC, BEARER]
+    return [BASIC, bearerError('invalid_token', flaws.map(flaw => TOKEN_FLAWS[flaw]).join('; '))]
+  }
+  const lacksRole = status === 403 && fields.some(({ reason }) => reason === 'role_missing')
+  if (!lacksRole || !/^bearer /i.test(authorization ?? '')) return []
+  return [bearerError('insufficient_scope', 'the roles in the token, of those granted to the client, do not suffice')]
+}
+
+function bearerError(error: 'invalid_token' | 'insufficient_scope', description: string): string {
+  return `${BEARER}, error="${error}", error_description="${description}"`
 }

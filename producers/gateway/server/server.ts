@@ -1,5 +1,5 @@
 // The HTTP server: everything that applies to all routes, in the order in which a request meets it. ../services.ts lists
-// what the gateway serves, ../three-ds/routes.ts has 3-D Secure.
+// what the gateway serves, ../three-ds/main.ts has 3-D Secure.
 import type { Socket } from 'node:net'
 import helmet from '@fastify/helmet'
 import rateLimit from '@fastify/rate-limit'

@@ -17,16 +17,22 @@ import type { Tracer } from '../../../src/trace/tracer.ts'
 import type { PrivateHalves } from '../../../src/vault/private-half.ts'
 import type { LiveRing } from '../../../src/vault/ring/key-ring.ts'
 import { listen, type Tls } from '../../http/listen.ts'
+import type { GatewayApp } from '../app.ts'
 import { openDirectory } from '../directory.ts'
 import { openAuthenticate } from '../server/authenticate.ts'
 import { openBearerFor } from '../server/issuers.ts'
+import { opsPages } from '../server/ops.ts'
 import { openServer } from '../server/server.ts'
+import type { RoutePlugin } from '../server/service.ts'
+import { authenticationRoutes } from './authentications.ts'
 import { RESULTS, SERVICE, type ThreeDsDeps } from './deps.ts'
 import { THREE_DS_NOTES } from './document/operation-notes.ts'
 import { THREE_DS_ERROR_BODY } from './error-body.ts'
+import { jwtRoutes } from './jwt.ts'
+import { lookupRoutes } from './lookup.ts'
 import { openThreeDsMetrics } from './metrics.ts'
 import { openPorts } from './ports.ts'
-import { THREE_DS_ROUTES } from './routes.ts'
+import { resultRoutes } from './results.ts'
 
 export interface Opened {
   config: Pick<
@@ -63,6 +69,15 @@ export interface ThreeDs {
 
 const EXPIRE_MS = 1_000
 const EXPIRED_MAX = 100
+
+/** In the order of the OpenAPI document. */
+const THREE_DS_ROUTES: readonly RoutePlugin<ThreeDsDeps>[] = [
+  authenticationRoutes,
+  lookupRoutes,
+  jwtRoutes,
+  resultRoutes,
+  (app: GatewayApp, { health }) => opsPages(app, health, ['/oidc/3ds-service']),
+]
 
 const DOCUMENT = {
   title: 'tokenmill: 3-D Secure',

@@ -1,7 +1,8 @@
 // Whether the servers behind tokenmill answer, hold what this release needs, and agree on the time; and whether the
 // key-encryption key opens the store's keys.
-import { listDue } from '../../../src/acts/key/due-keys.ts'
-import { listExpiring } from '../../../src/acts/key/expiring-keys.ts'
+import { type DueKey, listDue } from '../../../src/acts/key/due-keys.ts'
+import { type ExpiringKey, listExpiring } from '../../../src/acts/key/expiring-keys.ts'
+import { dateOf } from '../../../src/clock.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
 import type { RedisInfo } from '../../../src/queue/redis-info.ts'
 import { causeOf } from '../../../src/server-error.ts'
@@ -13,7 +14,6 @@ import * as storeServer from '../../../src/store/server.ts'
 import { duration } from '../../../src/units.ts'
 import { critical, unknown, type Verdict, warning, well, worstFirst } from '../check.ts'
 import { judgeRoom } from '../redis-memory.ts'
-import { judgeDue } from './due-keys.ts'
 
 /** The difference between the clocks; from `critical` on a worker takes no jobs. */
 const SKEW_MS = { warning: 1_000, critical: 5_000 } as const
@@ -114,4 +114,21 @@ export async function askClock({ store }: Pick<ServerSources, 'store'>): Promise
   if (off > SKEW_MS.warning) return warning(says, 'correct NTP on this host, or on the store’s')
   if (took > SKEW_MS.critical) return unknown('the store answers too slowly to compare the clocks')
   return well(says)
+}
+
+const ROTATIONS = { kek: 'key rotate kek --to ID', 'signing-key': 'key rotate signing' } as const
+
+/** What `status` says of keys that should be replaced. `says`: what is said if no key is due. `expiring`: of its data keys `due` says more. */
+function judgeDue(due: readonly DueKey[], expiring: readonly ExpiringKey[], says: string): Verdict {
+  const others = expiring.flatMap(({ key, kind, replaceBy }) => (kind === 'data-key' ? [] : [{ key, kind, replaceBy }]))
+  if (due.length + others.length === 0) return well(says)
+  const words = due.map(({ purpose, version, why, replaceBy }) =>
+    why === 'seals'
+      ? `${purpose}/${version} has made half of the seals that a key may make`
+      : `${purpose}/${version} should be replaced by ${dateOf(replaceBy)}`,
+  )
+  words.push(...others.map(({ key, replaceBy }) => `${key} should be replaced by ${dateOf(replaceBy)}`))
+  const turning = due.filter(({ turns }) => turns).map(({ purpose }) => `\`tokenmill key rotate ${purpose}\``)
+  turning.push(...others.map(({ kind }) => `\`tokenmill ${ROTATIONS[kind]}\``))
+  return warning(words.join('; '), turning.join(', ') || 'a later release can replace it')
 }

@@ -5,7 +5,7 @@ import { isSecurityCode } from '../security-code.ts'
 import { isZone, needsZone } from '../time-form.ts'
 import { parseTemplate } from './field.ts'
 import type { FileFormat, Fixed } from './format.ts'
-import { onFileOf } from './on-file/make.ts'
+import { onFileOf } from './on-file.ts'
 import type { Profile } from './profile-schema.ts'
 import { checkReturn, isOfReturn, returnFieldsOf } from './return-shape.ts'
 

@@ -59,7 +59,7 @@ const COMMON = {
   reach: 'sight',
   parameters: FailedParameters,
   isSeen: true,
-  // Of the copies that were asked for: src/acts/act-told.ts.
+  // Of the copies that were asked for: src/acts/person-proof.ts.
   facts: () => ({}),
 } as const satisfies Partial<ActRow>
 

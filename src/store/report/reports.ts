@@ -1,9 +1,11 @@
 // Reports: one row each, with the request, the progress, and the key of the file. The job that makes a report holds its
 // request; other jobs with the same request wait, or get the same report. report-rows.ts reads a report's content.
+import type { FaultCode } from '../../errors.ts'
 import type { MimeType, ReportType } from '../../job/report.ts'
 import type { ReportStatus } from '../../report/record.ts'
+import { nextRevision } from '../event/events.ts'
+import { tell } from '../event/tell.ts'
 import { type Db, LostRace, type Store } from '../pool.ts'
-import { type FailureWord, tellEnd } from './report-events.ts'
 
 export interface StoredReport {
   reportUid: string
@@ -323,5 +325,42 @@ export async function remove(db: Db, reportUid: string): Promise<void> {
     text: `delete from tokenmill.report
 where report_uid = $1`,
     values: [reportUid],
+  })
+}
+
+interface EndedReport {
+  reportUid: string
+  reportType: ReportType
+  reportEntityUid: string
+  clientId: string
+  status: ReportStatus
+  fileName: string | null
+}
+
+/** Why a report has no file. `abandoned`: its maker stopped giving signs of life. */
+type FailureWord = FaultCode | 'parameters' | 'abandoned'
+
+/**
+ * Writes the event that a report ended: made, failed, or refused for its parameters. It names the report and, if there is
+ * no file, gives the reason as one word: the texts of failures may hold sums of the report or details of the
+ * installation. The transaction holds the report's row, because a failed report may be begun again and end a second time.
+ */
+async function tellEnd(db: Db, report: EndedReport, reason: FailureWord | undefined): Promise<void> {
+  const { reportUid, clientId, status, fileName } = report
+  const revision = await nextRevision(db, clientId, reportUid)
+  await tell(db, {
+    type: status === 'SUCCESSFUL' ? 'report.succeeded' : 'report.failed',
+    clientId,
+    subject: reportUid,
+    revision,
+    data: {
+      report_uid: reportUid,
+      report_type: report.reportType,
+      entity_id: report.reportEntityUid,
+      revision,
+      status,
+      ...(fileName !== null && { file_name: fileName }),
+      ...(reason !== undefined && { reason }),
+    },
   })
 }

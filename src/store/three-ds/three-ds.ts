@@ -1,14 +1,16 @@
 // The store behind the ports of the 3-D Secure flows: one pool, with secrets that the vault's key ring seals and opens.
 // The transaction that saves the end of an authentication also writes its event. Nothing is decided here.
+import { notificationOf } from '../../three-ds/notification.ts'
 import type { Authentications, Contracts, Jwts } from '../../three-ds/ports.ts'
 import type { Authentication } from '../../three-ds/record.ts'
 import { isFinal } from '../../three-ds/transition.ts'
+import * as clients from '../access/clients.ts'
+import * as outbox from '../job/outbox.ts'
 import { type Db, LostRace, type Store } from '../pool.ts'
 import type { Sealer } from './authentication-row.ts'
 import * as authentications from './authentications.ts'
 import * as contracts from './three-ds-contracts.ts'
 import * as jwts from './three-ds-jwts.ts'
-import * as notices from './three-ds-notices.ts'
 
 interface ThreeDsStore {
   authentications: Authentications
@@ -61,7 +63,7 @@ async function save(store: Store, sealer: Sealer, record: Authentication): Promi
 async function saveAndTell(db: Db, sealer: Sealer, record: Authentication): Promise<void> {
   const [saved] = await Promise.all([
     authentications.save(db, sealer, record),
-    isFinal(record.state) ? notices.insert(db, record) : undefined,
+    isFinal(record.state) ? insertNotice(db, record) : undefined,
   ])
   if (!saved) throw new LostRace('changed meanwhile')
 }
@@ -79,4 +81,22 @@ async function saveWithJwt(store: Store, sealer: Sealer, { record, jti, usedAt }
     if (error instanceof LostRace) return 'lost'
     throw error
   }
+}
+
+/**
+ * Writes the end of an authentication as an outbox row, in the transaction that ends it: if the process dies right after,
+ * the workers publish the row. Does nothing if the client is unknown or revoked.
+ */
+async function insertNotice(db: Db, record: Authentication): Promise<void> {
+  const client = await clients.find(db, record.clientId)
+  if (!client || client.revokedAt !== null) return
+  const event = notificationOf(record)
+  await outbox.insert(db, {
+    clientId: record.clientId,
+    replyTo: null,
+    resultId: event.result_id,
+    receiptId: event.result_id,
+    revision: 0,
+    body: JSON.stringify(event),
+  })
 }

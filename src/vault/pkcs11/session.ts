@@ -1,10 +1,11 @@
 // One session with a token: opened, logged in, its key found. Only the token's own process uses it, and only once:
 // if anything fails, the process ends and another one opens a new session.
 import { createHash } from 'node:crypto'
+import { ConfigError } from '../../config.ts'
 import { bindPurpose, unbindPurpose } from '../kek/bound-plain.ts'
+import { readOwnerOnly } from '../kek/owner-only.ts'
 import type { Attribute, Binding, Handle, Module } from './binding.ts'
 import { type FoundKey, wayOf } from './mechanism.ts'
-import { readPin } from './pin-file.ts'
 import { TokenError, wordOf } from './token-error.ts'
 import type { TokenKey } from './uri.ts'
 
@@ -168,4 +169,20 @@ function tried<T>(what: string, act: () => T): T {
     if (error instanceof TokenError) throw error
     throw new TokenError('away', `${what} (${wordOf(error)})`)
   }
+}
+
+const PIN_BYTES_MAX = 1024
+
+/**
+ * The first line of the PIN's file, read at each login, so that a PIN that was changed needs no restart. Throws
+ * `TokenError` if the file is missing, or readable by others than its owner.
+ */
+async function readPin(path: string): Promise<string> {
+  const bytes = await readOwnerOnly(path, PIN_BYTES_MAX, 'PIN of the token').catch((error: unknown) => {
+    throw error instanceof ConfigError ? new TokenError('config', error.message) : error
+  })
+  const pin = /^[^\r\n]+/.exec(bytes.toString('utf8'))?.[0]
+  bytes.fill(0)
+  if (pin === undefined) throw new TokenError('config', `${path} holds no PIN in its first line`)
+  return pin
 }

@@ -3,7 +3,6 @@
 // nonces are safe for a limited number of seals. The caller passes the functions that load and open keys.
 import type { KeyObject } from 'node:crypto'
 import { Fault } from '../../errors.ts'
-import { oneAtATime, within } from './runs.ts'
 
 /** The members of a key's row. A purpose has exactly one ACTIVE key. */
 export interface KeyRow {
@@ -278,4 +277,36 @@ function slotIn<Purpose>(slots: Map<Purpose, Slot>, purpose: Purpose): Slot {
   const slot = slots.get(purpose)
   if (!slot) throw new Fault('key_unavailable')
   return slot
+}
+
+/** Runs `work` once at a time. A call during a run waits for the next run, which all callers of that time share. */
+function oneAtATime(work: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined
+  let next: Promise<void> | undefined
+  const start = () => {
+    running = work().finally(() => {
+      running = undefined
+    })
+    return running
+  }
+  return () => {
+    if (next) return next
+    if (!running) return start()
+    next = running
+      .catch(() => undefined)
+      .then(() => {
+        next = undefined
+        return start()
+      })
+    return next
+  }
+}
+
+/** Waits for `work`, and no longer than `ms`. */
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>(resolve => {
+    timer = setTimeout(resolve, ms)
+  })
+  await Promise.race([work, late]).finally(() => clearTimeout(timer))
 }

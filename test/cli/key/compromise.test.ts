@@ -3,7 +3,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { COMPROMISE_TIMES } from '../../../cli/commands/key/compromise/compromise.ts'
+import { COMPROMISE_TIMES } from '../../../cli/commands/key/compromise.ts'
 import { GRANT_LISTS } from '../../../cli/open/grant-lists.ts'
 import { listUngranted } from '../../../src/acts/grants.ts'
 import * as dataKeys from '../../../src/store/access/data-keys.ts'

@@ -1,6 +1,6 @@
 // Reads the plain records of a chunk into columns. A plain record is a create in the chunk's scope with a card in clear
 // and its expiry date; beside them it has at most a cardholder name, a reference and `on_file`. In place of the card in
-// clear it may have one encrypted as JWE, for which a place in the columns is kept; sealed.ts opens it. Loops over columns
+// clear it may have one encrypted as JWE, for which a place in the columns is kept; prepare.ts opens it. Loops over columns
 // cost less time than an object and its checks for each record. Every other record, and every record with any fault, is
 // left to chunk.ts: nothing is refused here.
 import { isUtf8 } from 'node:buffer'

@@ -1,12 +1,17 @@
 // Makes all creates of a chunk ready to be decided: those that stand in columns, and the others as objects.
+import { isRefusal } from '../../../src/errors.ts'
 import type { RecordOutcome } from '../../../src/job/chunk-outcomes.ts'
+import type { Scope } from '../../../src/store/access/scopes.ts'
+import { openCaptures } from '../../card/open-captures.ts'
 import type { Deps } from '../../deps.ts'
-import type { ChunkContext, ChunkRecord } from '../chunk.ts'
-import type { PreparedCreate } from '../fold.ts'
+import { type ChunkContext, type ChunkRecord, keeperOf } from '../chunk.ts'
+import { type PreparedCreate, rejected } from '../fold.ts'
 import { refuseCardLikeReferences } from '../references.ts'
 import { prepareCreates } from './creates.ts'
+import type { PlainReader } from './plain.ts'
 import { byLine, type PlainCreates, type PlainWay, preparePlain } from './plain-creates.ts'
-import { openSealed } from './sealed.ts'
+import { preparedOf } from './prepared.ts'
+import { openedCardOf, type PlainRecords, putCard, withoutPlaces } from './records.ts'
 
 interface AllCreates {
   /** The records that don't stand in columns. */
@@ -31,4 +36,49 @@ export async function prepareAll(
   if (!way || !sealed?.plain) return { known: judged.known, creates: judged.prepared, plain: undefined }
   const all = await preparePlain(sealed.plain, { ...way, others: judged.prepared }, context, deps)
   return { known: judged.known, creates: all.prepared, plain: all.plain }
+}
+
+interface OpenedSealed {
+  /** The records that stand in columns; undefined if there are none. */
+  plain: PlainRecords | undefined
+  refused: RecordOutcome[]
+  prepared: PreparedCreate[]
+}
+
+/**
+ * Opens the encrypted cards of the plain records. A card that may stand in columns is put at its record's place; any
+ * other record is refused, or becomes an object for the rules of fold.ts.
+ */
+async function openSealed(
+  { records, sealed }: Pick<PlainReader, 'records' | 'sealed'>,
+  scope: Scope,
+  { work, acceptedAt, cards }: ChunkContext,
+  deps: Deps,
+): Promise<OpenedSealed> {
+  const refused: RecordOutcome[] = []
+  const prepared: PreparedCreate[] = []
+  if (sealed.length === 0) return { plain: records, refused, prepared }
+  const headAt = (place: number) => ({ line: records.lines[place] ?? 0, reference: records.references[place] })
+  if (deps.inspect) for (const { place } of sealed) deps.inspect(headAt(place))
+  const bins = deps.directory.bins()
+  const left = new Set<number>()
+  await openCaptures(
+    sealed,
+    { client: work.client, acceptedAt, cards, job: keeperOf(work) },
+    deps,
+    ({ place }, card) => {
+      const plain = isRefusal(card) ? undefined : openedCardOf(card, bins)
+      if (plain) return putCard(records, place, plain)
+      left.add(place)
+      const head = headAt(place)
+      if (isRefusal(card)) return void refused.push(rejected(head, card))
+      const giver = [acceptedAt, '', head.line] as const
+      const asked = { ...head, request: {}, scope, contract: undefined, claim: records.claims[place], giver }
+      const ended = preparedOf(asked, card, 'body.encrypted_card', deps)
+      if ('outcome' in ended) refused.push(ended)
+      else prepared.push(ended)
+    },
+  )
+  const isEmpty = left.size === records.lines.length
+  return { plain: isEmpty ? undefined : withoutPlaces(records, left), refused, prepared }
 }

@@ -1,21 +1,33 @@
 // The drill on a restored backup: whether the keys of this host open it. It says which key-encryption keys the backup
 // needs, which keys open, and whether a sample of everything that is sealed opens. It changes nothing, and shows no card.
-import * as captureKeys from '../../../src/store/access/capture-keys.ts'
-import * as dataKeys from '../../../src/store/access/data-keys.ts'
-import * as signingKeys from '../../../src/store/access/signing-keys.ts'
-import type { Db } from '../../../src/store/pool.ts'
-import { SAMPLED_NAMES, sampledPlace } from '../../../src/store/sealed-sample.ts'
-import { count } from '../../../src/units.ts'
-import type { Keks } from '../../../src/vault/kek/provider.ts'
+import { Fault } from '../../src/errors.ts'
+import { Secret } from '../../src/secret.ts'
+import * as captureKeys from '../../src/store/access/capture-keys.ts'
+import * as dataKeys from '../../src/store/access/data-keys.ts'
+import * as signingKeys from '../../src/store/access/signing-keys.ts'
+import type { Db } from '../../src/store/pool.ts'
+import {
+  SAMPLED_NAMES,
+  type SampledName,
+  type SampledRow,
+  sample,
+  sampledPlace,
+  sampleVersion,
+} from '../../src/store/sealed-sample.ts'
+import { authenticationRow } from '../../src/store/three-ds/authentication-row.ts'
+import { contractRow } from '../../src/store/three-ds/three-ds-contracts.ts'
+import { count } from '../../src/units.ts'
+import type { Keks } from '../../src/vault/kek/provider.ts'
 import {
   captureHalfName,
   openPrivateHalves,
   type StoredPrivateHalf,
   signingHalfName,
-} from '../../../src/vault/private-half.ts'
-import { openDrillRing } from '../../../src/vault/ring/drill-ring.ts'
-import { type Check, critical, type Verdict, well } from '../check.ts'
-import { type Opened, openSample } from './sealed.ts'
+} from '../../src/vault/private-half.ts'
+import { openDrillRing } from '../../src/vault/ring/drill-ring.ts'
+import type { KeyRing } from '../../src/vault/ring/key-ring.ts'
+import { roleKeyName } from '../../src/vault/ring/shared-keys.ts'
+import { type Check, critical, type Verdict, well } from './check.ts'
 
 export interface Drill {
   checks: Check[]
@@ -115,4 +127,75 @@ async function namesOf<T>(keys: readonly T[], nameOf: (key: T) => string, opens:
   const failed: string[] = []
   for (const key of keys) ((await opens(key)) ? opened : failed).push(nameOf(key))
   return { opened, failed }
+}
+
+/** What became of one column's rows under one version. */
+interface Opened {
+  /** The column, as `token.sealed`. */
+  name: string
+  version: number
+  sampled: number
+  failed: number
+  /** The first rows that didn't open; of cards the ids of their tokens. */
+  names: string[]
+}
+
+/** Rows of each column, spread over the versions. */
+const ROWS_MAX = 1_000
+const NAMES_MAX = 100
+
+type Open = (row: SampledRow, ring: KeyRing) => unknown
+
+const OPEN: Record<SampledName, Open> = {
+  'token.sealed': (row, ring) => matchCard(ring.open(row.sealed, row.version, row.key, scopeOf(row)), row),
+  'scheme_token.card': (row, ring) => ring.open(row.sealed, row.version, row.key, scopeOf(row)),
+  'scheme_token.sealed': (row, ring) => ring.openNetworkToken(row.sealed, row.version, row.key),
+  'before_image.sealed': (row, ring) => ring.openBeforeImage(row.sealed, row.version, row.key),
+  'authentication.sealed': (row, ring) => ring.openThreeDs(row.sealed, row.version, authenticationRow(row.key)),
+  'threeds_contract.key_sealed': (row, ring) => ring.openThreeDs(row.sealed, row.version, contractRow(row.key)),
+  'threeds_contract.former_key_sealed': (row, ring) => ring.openThreeDs(row.sealed, row.version, contractRow(row.key)),
+  'endpoint.sealed': (row, ring) => ring.openWebhookSecret(row.sealed, row.version, row.key),
+  'endpoint.former_sealed': (row, ring) => ring.openWebhookSecret(row.sealed, row.version, row.key),
+  'manifest_key.sealed': (row, ring) => ring.openTotalKey(row.sealed, row.version, row.key),
+  'role_key.sealed': (row, ring) => ring.openPrivateHalf(row.sealed, row.version, roleKeyName(row.key)),
+}
+
+/**
+ * Opens a sample of one column, as the code that reads the column does, and drops at once what it opened. `known`: the
+ * versions that the purpose has, or had.
+ */
+async function openSample(db: Db, ring: KeyRing, name: SampledName, known: readonly number[]): Promise<Opened[]> {
+  const perVersion = Math.floor(ROWS_MAX / Math.max(1, known.length))
+  const rows = await sample(db, name, perVersion)
+  for (const version of known)
+    if (!rows.some(row => row.version === version)) rows.push(...(await sampleVersion(db, name, version, perVersion)))
+  const byVersion = [...Map.groupBy(rows, ({ version }) => version)].sort(([a], [b]) => a - b)
+  return byVersion.map(([version, some]) => {
+    const failed = some.filter(row => !opensRow(row, ring, OPEN[name]))
+    const names = failed.slice(0, NAMES_MAX).map(({ key }) => key)
+    return { name, version, sampled: some.length, failed: failed.length, names }
+  })
+}
+
+function opensRow(row: SampledRow, ring: KeyRing, open: Open): boolean {
+  try {
+    const plain = open(row, ring)
+    if (Buffer.isBuffer(plain)) plain.fill(0)
+    if (plain instanceof Secret && Buffer.isBuffer(plain.reveal())) (plain as Secret<Buffer>).reveal().fill(0)
+    return true
+  } catch (error) {
+    if (error instanceof Fault) return false
+    throw error
+  }
+}
+
+/** Throws `Fault('defect')` if the number isn't the one whose ends the row shows. */
+function matchCard(pan: Secret, { facts }: SampledRow): void {
+  const number = pan.reveal()
+  const isSame = number.startsWith(facts['bin'] ?? '') && number.endsWith(facts['last_four'] ?? '')
+  if (!/^\d{12,19}$/.test(number) || !isSame) throw new Fault('defect')
+}
+
+function scopeOf({ facts }: SampledRow): string {
+  return facts['token_scope'] ?? ''
 }

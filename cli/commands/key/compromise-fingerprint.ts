@@ -1,15 +1,15 @@
 // The part of `tokenmill key compromise` for `fingerprint`: replaces this key in phases. It lists what a version
 // exposed after the last process has ceased to write under the version, and before workers remove the fingerprints
 // under it.
-import type { By } from '../../../../src/acts/act.ts'
-import { ROTATE } from '../../../../src/acts/key/key-rotation.ts'
-import { beginReseal, RESEAL } from '../../../../src/acts/key/reseal.ts'
-import * as reseals from '../../../../src/store/reseal/reseals.ts'
-import * as cardPhases from '../../../../src/store/token/card-phases.ts'
-import { Stop } from '../../../exit.ts'
-import type { OpenedVault } from '../../../open/open.ts'
-import type { Terminal } from '../../../terminal.ts'
-import { begin, follow } from '../rotate-fingerprint.ts'
+import type { By } from '../../../src/acts/act.ts'
+import { ROTATE } from '../../../src/acts/key/key-rotation.ts'
+import { beginReseal, RESEAL } from '../../../src/acts/key/reseal.ts'
+import * as reseals from '../../../src/store/reseal/reseals.ts'
+import * as cardPhases from '../../../src/store/token/card-phases.ts'
+import { Stop } from '../../exit.ts'
+import type { OpenedVault } from '../../open/open.ts'
+import type { Terminal } from '../../terminal.ts'
+import { begin, follow } from './rotate-fingerprint.ts'
 
 const PURPOSE = 'fingerprint'
 
