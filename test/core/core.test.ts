@@ -18,6 +18,9 @@ const TESTS = [
   'test/workers/line/bisect.test.ts',
   'test/workers/process/cell.test.ts',
   'test/security/failed-copies.test.ts',
+  'test/chaos/steps.test.ts',
+  'test/chaos/sets.test.ts',
+  'test/chaos/receipts.test.ts',
 ]
 
 let folder: string
