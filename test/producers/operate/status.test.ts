@@ -97,7 +97,7 @@ describeEngines('status', engine => {
     const said = await cli(['status'], { env: installation.env })
     // On a busy machine some checks take longer, and the command says which.
     expect(said).toMatchObject({ status: 0, stderr: expect.stringMatching(/^(tokenmill: these take longer: .*\n)?$/) })
-    expect(said.stdout).toMatch(/^store +well +PostgreSQL answered in \d+ ms and takes writes$/m)
+    expect(said.stdout).toMatch(/^store +well +PostgreSQL answered in \d+ m?s and takes writes$/m)
   })
 
   it('warns of a process that died and of releases that differ, until another takes its place', async () => {
