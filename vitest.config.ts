@@ -21,8 +21,9 @@ export default defineConfig({
     globalSetup: ['test/support/run/setup.ts'],
     setupFiles: ['test/support/run/end-children.ts'],
     // A condition awaited with its own deadline says more than a test that is cut off: these are the last resort.
-    testTimeout: 600_000,
-    hookTimeout: 600_000,
+    // On one core beside a load, one that takes a minute takes ten.
+    testTimeout: 1_800_000,
+    hookTimeout: 1_800_000,
     teardownTimeout: 60_000,
     expect: { poll: { timeout: 300_000 } },
     passWithNoTests: false,

@@ -1,9 +1,12 @@
 // Lowers the priority of a process with bulk work, so that the operating system prefers interactive work on the same
 // machine. On an idle machine bulk work stays as fast. Whatever the system doesn't permit is left as it is: everything works
-// without it.
+// without it. Where locks must be renewed soon the priority stays the usual one: while other programs use the whole
+// processor, a process of low priority may need seconds to renew its locks, and what it took is given to it again and again.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 
+/** The priority is lowered only if locks last at least this long, in ms. */
+const LOCK_MS_MIN = 60_000
 /** A tenth of the processor time that a session of the usual priority gets where all of it is in use. */
 const SESSION_PRIORITY = 10
 /** Linux permits ten changes a second, of all users together. */
@@ -11,7 +14,8 @@ const RETRY_MS = 200
 const RETRIES_MAX = 25
 
 /** Lowers the priority for the rest of this process's life. */
-export function lowerPriority(): void {
+export function lowerPriority(lockMs: number): void {
+  if (lockMs < LOCK_MS_MIN) return
   try {
     setPriority(constants.priority.PRIORITY_LOW)
   } catch {
@@ -24,8 +28,8 @@ export function lowerPriority(): void {
  * (`kernel.sched_autogroup_enabled`): then the priority of a process counts only within its session, and each session has a
  * priority of its own. Call it once the process works: until then nothing would be gained, and its start could take long.
  */
-export function lowerSession(): void {
-  if (ownSession() === process.pid) lowerGroup(RETRIES_MAX)
+export function lowerSession(lockMs: number): void {
+  if (lockMs >= LOCK_MS_MIN && ownSession() === process.pid) lowerGroup(RETRIES_MAX)
 }
 
 function lowerGroup(retries: number): void {

@@ -106,23 +106,18 @@ const REFRESH_MS = 60_000
 /** The sweep leaves out rows younger than this, in ms: the process that wrote them is still publishing them. */
 const SWEEP_AGE_MS = 3_000
 export const CLOSE_MS = 20_000
-/**
- * The session is lowered only if locks last at least this long, in ms: while other programs use the whole processor, a
- * process of low priority may need seconds to renew its locks.
- */
-const LOW_LOCK_MS_MIN = 60_000
 
 /** Runs a worker process, or a cell: works until SIGINT or SIGTERM, and replies to the process that forked it. */
 export async function runWorkers(opened: Opened, options: RunOptions): Promise<void> {
   const { config, log, registry } = opened
   const { worker } = options
-  if (worker.role === 'bulk') lowerPriority()
+  if (worker.role === 'bulk') lowerPriority(config.lockMs)
   if (worker.cell) return serveAsCell(await openDeps(opened, options))
   const health = await startWorkers(opened, options)
   registry.collectProcess()
   answerSupervisor(health)
   process.send?.({ ready: true })
-  if (worker.role === 'bulk' && config.lockMs >= LOW_LOCK_MS_MIN) lowerSession()
+  if (worker.role === 'bulk') lowerSession(config.lockMs)
   const worked = worker.kinds.filter(kind => goesByClock(kind, opened))
   const ended = untilSignal()
   log.info({ kinds: worked, concurrency: worker.concurrency, process: worker.name }, 'working')

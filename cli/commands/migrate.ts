@@ -60,8 +60,8 @@ export interface MigrateCommandOptions extends JsonOption, GiveUpOption {
 }
 
 export async function run(terminal: Terminal, file: string, options: MigrateCommandOptions): Promise<void> {
-  lowerPriority()
   const session = openSession(terminal)
+  lowerPriority(session.config.lockMs)
   const stop = stopper(session)
   try {
     const summary = await migrateFile(session, file, options, stop.signal)

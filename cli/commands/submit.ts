@@ -11,8 +11,8 @@ interface Options extends GiveUpOption {
 }
 
 export async function run(terminal: Terminal, file: string, options: Options): Promise<void> {
-  lowerPriority()
   const session = openSession(terminal)
+  lowerPriority(session.config.lockMs)
   const stop = stopper(session)
   try {
     const producing = await openProducer(session, options.client, ['interactive', 'bulk'])

@@ -112,20 +112,18 @@ export async function untilMiddle(
     )
     return row?.made ?? 0
   }
+  let now = 0
   let ended: Exit | undefined
   child.exit.then(exit => {
     ended = exit
   })
   const middle = async () => {
-    const seen = await made()
-    if (seen < created / 4 && ended) throw new Error(`ended with ${ended.code} before the middle:\n${child.stderr()}`)
-    return seen >= created / 4 ? seen : 0
+    now = await made()
+    if (now < created / 4 && ended) throw new Error(`ended with ${ended.code} before the middle:\n${child.stderr()}`)
+    return now >= created / 4 ? now : 0
   }
-  const seen = await until(middle, { what: 'a quarter of the tokens' }).catch(async error => {
-    throw new Error(
-      `${error.message}; there are ${await made()} of ${created}, and the command said:\n${child.stderr()}`,
-    )
-  })
+  const progress = () => `${now} of ${created} tokens, and the command said:\n${child.stderr()}`
+  const seen = await until(middle, { what: 'a quarter of the tokens', progress })
   expect(seen).toBeLessThan(created)
 }
 

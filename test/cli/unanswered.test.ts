@@ -46,11 +46,9 @@ function laws(engine: Engine): void {
     ] as const) {
       child.signal(first)
       await child.line(/finishing the work in flight/, { stream: 'stderr' })
-      const askedAt = performance.now()
       child.signal(second)
+      // It did not wait for the 20 s after a first signal, at which it ends with 1.
       expect(await child.exit).toEqual({ code: 130, signal: null })
-      // Well before the 20 s after a first signal, on a busy machine, too.
-      expect(performance.now() - askedAt).toBeLessThan(15_000)
     }
   })
 

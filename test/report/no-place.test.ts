@@ -52,7 +52,7 @@ describeEngines('an installation without REPORTS_URL', engine => {
       expect(workers.stderr().match(/no reports are made on this host: REPORTS_URL is not set/g)).toHaveLength(1)
       const client = await installation.connect()
       const jti = randomUUID()
-      const refused = await client.call('report', REQUEST, { jti, timeoutMs: 300_000 })
+      const refused = await client.call('report', REQUEST, { jti })
       expect(refused.error).toMatchObject({ code: 400, details: { 'body.kind': { code: 'reports_unavailable' } } })
       // Without a store the command learns it only from the answer.
       const asking = ['report', 'request', '--type', 'BATCH_REPORT', '--parameter', 'batchId=b', '--wait']
@@ -66,11 +66,9 @@ describeEngines('an installation without REPORTS_URL', engine => {
       const place = ownReportsUrl(installation.dataDir)
       const maker = command(['workers', '--kinds', 'report'], { REPORTS_URL: place, TOKENMILL_LOG_LEVEL: 'info' })
       await maker.line(/"kinds":\["report"\].*"working"/, ready)
-      const made = await client.call('report', REQUEST, { jti, timeoutMs: 300_000 })
+      const made = await client.call('report', REQUEST, { jti })
       expect(made.record).toMatchObject({ status: 'SUCCESSFUL', lines: 5 })
-      const others = await Promise.all(
-        [1, 2, 3].map(() => client.call('report', { ...REQUEST, refresh: true }, { timeoutMs: 300_000 })),
-      )
+      const others = await Promise.all([1, 2, 3].map(() => client.call('report', { ...REQUEST, refresh: true })))
       expect(others.map(({ status }) => status)).toEqual(['SUCCEEDED', 'SUCCEEDED', 'SUCCEEDED'])
       await Promise.all([end(workers), end(maker)])
     },

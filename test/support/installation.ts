@@ -39,6 +39,8 @@ const ROLES: Role[] = [
 ]
 /** The purposes under which tests seal values themselves. */
 const SEALED = ['seal', 'before-image', 'network-token', 'three-ds', 'webhook', 'manifest'] as const
+/** How long a client waits for an answer. The product's own time is for callers; here it only ends what would never end. */
+const ANSWER_MS = 300_000
 const WORKER_SCRIPT = fileURLToPath(new URL('../../cli/process/worker-process.ts', import.meta.url))
 
 export interface Installation {
@@ -160,7 +162,11 @@ export async function openInstallation(
     async connect(options = {}) {
       const client = await connect({ queues, credentials: first.credentials, ...options })
       connections.push(client)
-      return client
+      return {
+        ...client,
+        result: (handle, given) => client.result(handle, { timeoutMs: ANSWER_MS, ...given }),
+        call: (kind, request, given) => client.call(kind, request, { timeoutMs: ANSWER_MS, ...given }),
+      }
     },
     async close() {
       for (const client of connections) await client.close()

@@ -20,6 +20,17 @@ describe('waiting', () => {
   it('ends at its deadline and says for what', async () => {
     await expect(until(() => false, { ms: 30, what: 'the moon' })).rejects.toThrow('the moon did not come true')
   })
+
+  it('goes on while what is awaited moves, and ends when it stands still, with the last progress', async () => {
+    let done = 0
+    const look = () => {
+      done = Math.min(20, done + 1)
+      return false
+    }
+    await expect(until(look, { ms: 30, what: 'the moon', progress: () => done })).rejects.toThrow(
+      'the moon did not come true, and nothing moved for 30 ms; the last progress: 20',
+    )
+  })
 })
 
 describe('a fresh database', () => {

@@ -35,7 +35,7 @@ describeEngines('the report worker', engine => {
     ...more,
   })
   const ask = (request: object, jti?: string): Promise<Result> =>
-    client.call('report', request, { timeoutMs: 300_000, ...(jti === undefined ? {} : { jti }) })
+    client.call('report', request, jti === undefined ? {} : { jti })
   const uidOf = ({ record }: Result) => String(record?.['reportUid'])
 
   // Before a kill, which leaves half a file for the hourly sweep.
@@ -82,7 +82,7 @@ describeEngines('the report worker', engine => {
     const caller = await installation.connect({ credentials })
     const before = new Set(readdirSync(folder()))
     const fresh = () => readdirSync(folder()).filter(name => !before.has(name))
-    const answer = caller.call('report', settlement({ entity_id: entity }), { timeoutMs: 300_000 })
+    const answer = caller.call('report', settlement({ entity_id: entity }))
     const begun = () => fresh().some(name => name.startsWith('part_')) && makerOf(installation.dataDir)
     const maker = await until(begun, { what: 'half a file' })
     process.kill(engine.name === 'postgres' ? maker.pid : maker.parent, 'SIGKILL')

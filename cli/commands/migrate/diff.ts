@@ -18,8 +18,8 @@ interface DiffCommandOptions extends Omit<MigrateCommandOptions, 'recordKind'> {
 }
 
 export async function run(terminal: Terminal, files: readonly string[], options: DiffCommandOptions): Promise<void> {
-  lowerPriority()
   const session = openSession(terminal)
+  lowerPriority(session.config.lockMs)
   const stop = stopper(session)
   try {
     await refuseSameContent(files)

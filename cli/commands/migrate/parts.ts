@@ -24,8 +24,8 @@ interface Part extends Omit<Summary, 'ms' | 'variant'> {
 }
 
 export async function run(terminal: Terminal, files: readonly string[], options: MigrateCommandOptions): Promise<void> {
-  lowerPriority()
   const session = openSession(terminal)
+  lowerPriority(session.config.lockMs)
   const stop = stopper(session)
   const parts: Part[] = []
   let only: OnlyList | undefined

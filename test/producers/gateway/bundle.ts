@@ -58,7 +58,9 @@ export async function openGatewayFor(
   installation: Installation,
   settings: Record<string, string> = {},
 ): Promise<Caller> {
-  const env = { ...installation.env, TOKENMILL_HTTP_PORT: '0', ...settings }
+  // Long, so that a slow machine answers, too.
+  const patience = { TOKENMILL_GATEWAY_TIMEOUT_SECONDS: '200' }
+  const env = { ...installation.env, TOKENMILL_HTTP_PORT: '0', ...patience, ...settings }
   const session = openSession({ env, stdin: process.stdin, stdout: process.stdout, stderr: process.stderr }, 'gateway')
   const gateway = await serveGateway(session)
   const url = `http://127.0.0.1:${gateway.port}`

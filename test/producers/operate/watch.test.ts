@@ -79,15 +79,14 @@ describeStore('the scheduler', engine => {
     const at = { host: 'one', version: '1.0.0', connections: 1, keys: [], features: [] }
     const [bulk, others] = [randomUUID(), randomUUID()]
     await processes.see(store, { ...at, processId: bulk, role: 'bulk', kinds: ['token-batch'] })
-    await processes.see(store, { ...at, processId: others, role: 'interactive', kinds: ['token-create'] })
     await store.query({
       text: `update tokenmill.process set seen_at = now() - interval '9 seconds' where process_id = $1`,
       values: [bulk],
     })
+    await processes.see(store, { ...at, processId: others, role: 'interactive', kinds: ['token-create'] })
     for (const entities of [null, [randomUUID()]]) {
       const { heardMs, batchesHeardMs } = await findPulse(sightOf(entities), installation.vault.store)
-      expect(heardMs).toBeLessThan(8_000)
-      expect(batchesHeardMs).toBeGreaterThan(8_000)
+      expect(Number(batchesHeardMs) - Number(heardMs)).toBeGreaterThan(8_000)
     }
     await rows('delete from tokenmill.process')
     await rows('delete from tokenmill.watch_check')

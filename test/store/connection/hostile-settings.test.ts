@@ -179,7 +179,6 @@ where current_setting(v.name, true) is not null $$`),
 
   it.each(WAYS.map((way, at) => ({ ...way, at })))(
     'on which $name imposes all of them creates, changes, reads and repeats tokens, one by one and as a batch',
-    { timeout: 240_000 },
     async ({ at, database, user, connectQuery, ...way }) => {
       if (way.pooler && !findPgbouncer()) return
       await release(engine.databaseUrl)

@@ -83,7 +83,7 @@ describeStore('a turn to tell the list', engine => {
     const turns = await Promise.all(Array.from({ length: 8 }, () => liveList.takeTurn(store, 60_000)))
     expect(turns.filter(turn => turn !== undefined)).toEqual([])
     const { signingKey } = installation.credentials
-    await clients.retireKey(store, signingKey.clientId, signingKey.kid, Date.now() + 60_000)
+    await clients.retireKey(store, signingKey.clientId, signingKey.kid, Date.now() + 3_600_000)
     const changed = await Promise.all(Array.from({ length: 8 }, () => liveList.takeTurn(store, 60_000)))
     expect(changed.filter(turn => turn !== undefined)).toEqual([{ seq: (first?.seq ?? 0) + 1, at: expect.any(Number) }])
     expect(await liveList.takeTurn(store, 0)).toMatchObject({ seq: (first?.seq ?? 0) + 2 })
@@ -112,11 +112,11 @@ describeStore('a turn to tell the list', engine => {
       return listed
     }
     expect(await isLive()).toBe(true)
-    await clients.retireKey(store, clientId, kid, Date.now() + 60_000)
+    await clients.retireKey(store, clientId, kid, Date.now() + 3_600_000)
     expect(await isLive()).toBe(true)
     await clients.retireKey(store, clientId, kid, Date.now() - 1)
     expect(await isLive()).toBe(false)
-    await clients.retireKey(store, clientId, kid, Date.now() + 60_000)
+    await clients.retireKey(store, clientId, kid, Date.now() + 3_600_000)
     await clients.revoke(store, clientId)
     expect(await isLive()).toBe(false)
     expect(await liveKeys.isLive(store, { clientId: 'c0', kid })).toBe(false)

@@ -1,7 +1,9 @@
-// Linux may group processes by session, and each worker process begins a session of its own: then only the priority of that
-// session counts. It is lowered for bulk work.
+// Processes with bulk work lower their priority. Linux may group processes by session, and each worker process begins a session
+// of its own: then only the priority of that session counts, which is lowered, too.
 import { readdirSync, readFileSync } from 'node:fs'
-import { afterAll, beforeAll, it } from 'vitest'
+import { getPriority } from 'node:os'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { lowerPriority } from '../../../src/low-priority.ts'
 import type { WorkerRole } from '../../../workers/process/worker-settings.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
@@ -16,7 +18,13 @@ const read = (path: string) => {
 }
 const isGrouped = /^1$/m.test(read('/proc/sys/kernel/sched_autogroup_enabled'))
 
-describeStore('the session of a worker process', engine => {
+it('a process keeps the usual priority where locks must be renewed soon', () => {
+  const usual = getPriority()
+  for (const lockMs of [3_000, 59_999]) lowerPriority(lockMs)
+  expect(getPriority()).toBe(usual)
+})
+
+describeStore('a worker process', engine => {
   let installation: Installation
   beforeAll(async () => {
     installation = await openInstallation(engine)
@@ -25,23 +33,25 @@ describeStore('the session of a worker process', engine => {
     await installation?.close()
   })
 
-  /** Waits until the session's group of the worker process has this priority, 0 being the usual one. */
-  async function expectPriority(role: WorkerRole, lockSeconds: string, priority: number): Promise<void> {
+  /** Waits until the worker process and its session's group have these priorities, 0 being the usual one. */
+  async function expectPriority(role: WorkerRole, lockSeconds: string, own: number, priority: number): Promise<void> {
     const workers = await installation.startWorkers({ roles: [role], env: { TOKENMILL_LOCK_SECONDS: lockSeconds } })
     // The process tells that it is ready before it changes its priority, and replies to this afterwards.
     await workers.snapshots()
     const [pid] = readdirSync('/proc').filter(name => isWorkerOfThisTest(name))
     const hasPriority = () => read(`/proc/${pid}/autogroup`).trimEnd().endsWith(` nice ${priority}`)
-    await until(hasPriority, { what: `the priority ${priority} of ${role}` }).finally(workers.close)
+    await until(hasPriority, { what: `the priority ${priority} of ${role}` })
+      .then(() => expect(getPriority(Number(pid))).toBe(own))
+      .finally(workers.close)
   }
 
   it.runIf(isGrouped)('has a low priority where it does bulk work', async () => {
-    await expectPriority('bulk', '60', 10)
-    await expectPriority('interactive', '60', 0)
+    await expectPriority('bulk', '60', 19, 10)
+    await expectPriority('interactive', '60', 0, 0)
   })
 
   it.runIf(isGrouped)('keeps the usual priority where locks must be renewed soon', async () => {
-    await expectPriority('bulk', '4', 0)
+    await expectPriority('bulk', '4', 0, 0)
   })
 })
 

@@ -49,7 +49,7 @@ describeStore('a batch of scheme tokens', engine => {
     const ask = await tokenBatch(client.clientId, plan, { lines, number: 0 })
     if ('refused' in ask) throw new Error(`refused: ${ask.reason}`)
     const { request, jti, block } = ask
-    const { records, error } = await client.call('token-batch', request, { jti, block, timeoutMs: 300_000 })
+    const { records, error } = await client.call('token-batch', request, { jti, block })
     if (!records) throw new Error(JSON.stringify(error))
     return records
   }

@@ -500,7 +500,7 @@ describeStore('a scheme token', engine => {
         expect(live.map(token => token.pan).toSorted()).toEqual([first, two.pan].toSorted())
       }
       expect(deaths).toBeGreaterThan(20)
-    }, 120_000)
+    })
   })
 
   it('comes by itself with a token whose scope asks for it, and never fails the token', async () => {

@@ -288,7 +288,7 @@ function exchange(port: number, bytes: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = ''
     const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
-    socket.setTimeout(5_000, () => socket.destroy(new Error('timed out')))
+    socket.setTimeout(60_000, () => socket.destroy(new Error('timed out')))
     socket.on('data', chunk => {
       text += chunk
     })
