@@ -103,7 +103,7 @@ describeOnRedis('key rotate kek', engine => {
       // Asked over another connection, because within one transaction the view shows the same rows each time.
       const { rows } = await installation.vault.store.query({
         text: `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-          and query like 'update tokenmill.kek %'`,
+          and query like 'update tokenmill.kek%'`,
       })
       return rows.length > 0
     })
