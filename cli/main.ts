@@ -245,7 +245,9 @@ function shieldKids(words: readonly string[]): readonly string[] {
 /** All commands by name; only those whose names are among the words have their arguments and options. */
 async function buildProgram(words: readonly string[], terminal: Terminal): Promise<Command> {
   const program = new Command('tokenmill')
-    .description('A card-token vault worked through queues. Settings are read from the environment; see README.md.')
+    .description(
+      'A card-token vault worked through queues. Settings are read from the environment; see docs/settings.md.',
+    )
     .version(readVersion(), '-V, --version')
     .exitOverride()
     .showSuggestionAfterError()

@@ -1,4 +1,4 @@
-// Runs the lines of the README's chapter on production in two folders instead of two hosts: the first runs workers, the
+// Runs the lines of docs/two-hosts.md in two folders instead of two hosts: the first runs workers, the
 // second serves HTTP and can't read cards. The last step downloads a report that the first host made.
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ import { findRedis, freePort, type RedisServer, startRedis } from '../support/re
 
 const root = join(import.meta.dirname, '../..')
 
-describe.skipIf(!findRedis())('the README’s chapter on production', () => {
+describe.skipIf(!findRedis())('docs/two-hosts.md', () => {
   const roles: Child[] = []
   let place: string
   let postgres: OwnPostgres
@@ -55,8 +55,8 @@ describe.skipIf(!findRedis())('the README’s chapter on production', () => {
 
   it('tried as it is written on two hosts ends with a report that the other host made', async () => {
     const port = String(await freePort())
-    const chapter = await readChapter()
-    const ownerUrl = await makeOwner(postgres.url, chapter)
+    const page = await readPage()
+    const ownerUrl = await makeOwner(postgres.url, page)
     const reports = pathToFileURL(join(place, 'reports')).href
     const here = (lines: string) =>
       lines
@@ -65,7 +65,7 @@ describe.skipIf(!findRedis())('the README’s chapter on production', () => {
         .replaceAll('file:///mnt/reports', reports)
         .replaceAll('file:///mnt/audit', pathToFileURL(join(place, 'audit')).href)
         .replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`)
-    const blocks = [...chapter.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, lines = '']) => here(lines))
+    const blocks = [...page.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, lines = '']) => here(lines))
     const [setUp = '', working = '', serving = '', asking = ''] = blocks
     expect(blocks).toHaveLength(4)
 
@@ -76,7 +76,7 @@ describe.skipIf(!findRedis())('the README’s chapter on production', () => {
       await first.start([...settings, line].join('\n'), /"msg":"(working|scheduling)"/)
 
     const second = await openHost('second', { TOKENMILL_HTTP_PORT: port })
-    const copied = [...chapter.matchAll(/`([a-z-]+\.(?:env|jwk))`/g)].map(([, name = '']) => name)
+    const copied = [...page.matchAll(/`([a-z-]+\.(?:env|jwk))`/g)].map(([, name = '']) => name)
     expect(new Set(copied)).toEqual(new Set(['gateway.env', 'gateway.jwk', 'gateway-keys.jwk']))
     for (const name of copied) {
       const path = name.endsWith('.jwk') ? join('.tokenmill/system', name) : name
@@ -103,14 +103,11 @@ describe.skipIf(!findRedis())('the README’s chapter on production', () => {
   })
 })
 
-async function readChapter(): Promise<string> {
-  const text = await readFile(join(root, 'README.md'), 'utf8')
-  return /^## Run it in production\n([\s\S]*?)^## /m.exec(text)?.[1] ?? ''
-}
+const readPage = () => readFile(join(root, 'docs/two-hosts.md'), 'utf8')
 
-/** Runs the statements of the chapter for PostgreSQL's administrator, with other names. Returns the owner's URL. */
-async function makeOwner(adminUrl: string, chapter: string): Promise<string> {
-  const statements = [...chapter.matchAll(/`(create (?:role|database) [^`]+)`/g)].map(([, text = '']) => text)
+/** Runs the statements of the page for PostgreSQL's administrator, with other names. Returns the owner's URL. */
+async function makeOwner(adminUrl: string, page: string): Promise<string> {
+  const statements = [...page.matchAll(/`(create (?:role|database) [^`]+)`/g)].map(([, text = '']) => text)
   expect(statements).toHaveLength(2)
   const client = new Client({ connectionString: adminUrl })
   await client.connect()
