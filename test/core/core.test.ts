@@ -21,6 +21,7 @@ const TESTS = [
   'test/chaos/steps.test.ts',
   'test/chaos/sets.test.ts',
   'test/chaos/receipts.test.ts',
+  'test/cli/start.test.ts',
 ]
 
 let folder: string
