@@ -4,6 +4,7 @@ import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { devClientPath } from '../cli/open/dev-client.ts'
 import type { Session } from '../cli/open/open.ts'
+import { GATEWAY } from '../cli/process/gateway.ts'
 import { forkHttp } from '../cli/process/http-process.ts'
 import type { ClientFile } from '../producers/client/client-file.ts'
 
@@ -21,7 +22,7 @@ export async function readOverHttp(session: Session, results: string): Promise<{
     TOKENMILL_HTTP_PORT: String((await isFree(PORT)) ? PORT : 0),
     TOKENMILL_LOG_LEVEL: 'error',
   }
-  const port = await forkHttp({ ...session, terminal: { ...session.terminal, env } }, COMMAND, 'gateway')
+  const port = await forkHttp({ ...session, terminal: { ...session.terminal, env } }, COMMAND, GATEWAY)
   const url = `http://127.0.0.1:${port}/oidc/api/v2/card/${token}`
   const authorization = `Basic ${Buffer.from(`${user_id}:${api_key}`).toString('base64')}`
   const response = await fetch(url, { headers: { authorization } })

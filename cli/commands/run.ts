@@ -1,24 +1,24 @@
 // The long-running roles: `start` (all of them in the foreground), `gateway`, `three-ds`, `console`, `workers`
 // and `scheduler`.
 import type { ClientFile } from '../../producers/client/client-file.ts'
-import { readConsoleSettings } from '../../producers/console/settings.ts'
 import { ConfigError, ownReportsUrl } from '../../src/config.ts'
 import { CATALOGUE } from '../../src/job/composition.ts'
 import { untilSignal } from '../../src/lifetime.ts'
 import { type OpsRole, portAmongAll } from '../../src/ops.ts'
-import { readRelyingParty } from '../../src/vault/passkey/relying-party.ts'
 import { EXIT, Stop } from '../exit.ts'
 import { ensureDevClient } from '../open/dev-client.ts'
 import { openSession, openVault, type Session } from '../open/open.ts'
 import { baseUrlOf } from '../open/register-client.ts'
-import { serveConsole } from '../process/console.ts'
-import { serveGateway } from '../process/gateway.ts'
-import { forkHttp, tellParent } from '../process/http-process.ts'
+import { CONSOLE } from '../process/console.ts'
+import { GATEWAY } from '../process/gateway.ts'
+import { forkHttp, type HttpRole, tellParent } from '../process/http-process.ts'
 import { startScheduler } from '../process/scheduler.ts'
-import { makeStartLink } from '../process/start-link.ts'
-import { serveThreeDs } from '../process/three-ds.ts'
+import { THREE_DS } from '../process/three-ds.ts'
 import { type Running, startWorkers } from '../process/workers.ts'
 import { say, type Terminal } from '../terminal.ts'
+
+/** What `start` forks, in the order in which it speaks of them. */
+const HTTP_ROLES: readonly HttpRole[] = [GATEWAY, THREE_DS, CONSOLE]
 
 interface WorkersOptions {
   /** The option's text: kinds separated by commas. */
@@ -32,22 +32,20 @@ export function runStart(terminal: Terminal, script: string): Promise<void> {
 }
 
 export function runGateway(terminal: Terminal): Promise<void> {
-  return runRole(terminal, 'gateway', async session => {
-    tellParent(await serveGateway(session))
-    return undefined
-  })
+  return runHttp(terminal, GATEWAY)
 }
 
 export function runThreeDs(terminal: Terminal): Promise<void> {
-  return runRole(terminal, 'three-ds', async session => {
-    tellParent(await serveThreeDs(session))
-    return undefined
-  })
+  return runHttp(terminal, THREE_DS)
 }
 
 export function runConsole(terminal: Terminal): Promise<void> {
-  return runRole(terminal, 'console', async session => {
-    tellParent(await serveConsole(session))
+  return runHttp(terminal, CONSOLE)
+}
+
+function runHttp(terminal: Terminal, { name, serve }: HttpRole): Promise<void> {
+  return runRole(terminal, name, async session => {
+    tellParent(await serve(session))
     return undefined
   })
 }
@@ -108,72 +106,68 @@ function withOpsPort(session: Session, role: OpsRole): Session {
 }
 
 /**
- * A console that can't start ends nothing else. Where its settings are wrong, the other roles go without them: the workers
- * would refuse them, too.
+ * An optional role whose settings are wrong is left out, and said, and the other roles go without its settings: the
+ * workers would refuse them, too.
  */
-function withoutWrongConsole(session: Session): { session: Session; wrong?: string } {
-  const { terminal } = session
+function withoutWrong(opened: Session): { session: Session; roles: HttpRole[] } {
+  const env = { ...opened.terminal.env }
+  const session = { ...opened, terminal: { ...opened.terminal, env } }
+  const roles = HTTP_ROLES.filter(role => {
+    const wrong = role.optional && wrongIn(role.optional, env)
+    if (wrong === undefined) return true
+    tellWithout(session, role, wrong)
+    for (const name of role.optional?.settings ?? []) delete env[name]
+    return false
+  })
+  return { session, roles }
+}
+
+function wrongIn({ read }: NonNullable<HttpRole['optional']>, env: Session['terminal']['env']): string | undefined {
   try {
-    readConsoleSettings(terminal.env)
-    readRelyingParty(terminal.env)
-    return { session }
+    read(env)
+    return undefined
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    const { TOKENMILL_CONSOLE_ORIGIN: _, TOKENMILL_CONSOLE_PORT: __, ...env } = terminal.env
-    return { session: { ...session, terminal: { ...terminal, env } }, wrong: error.message }
+    return error.message
   }
 }
 
-/** The console's port; undefined, and said, if it can't start. */
-function forkConsole(session: Session, script: string): Promise<number | undefined> {
-  return forkHttp(session, script, 'console').catch(error => {
-    if (!(error instanceof Stop)) throw error
-    tellNoConsole(session, error.message)
+/** The role's port; undefined, and said, if it is optional and can't start. */
+function fork(session: Session, script: string, role: HttpRole): Promise<number | undefined> {
+  return forkHttp(withOpsPort(session, role.name), script, role).catch(error => {
+    if (!role.optional || !(error instanceof Stop)) throw error
+    tellWithout(session, role, error.message)
     return undefined
   })
 }
 
-function tellNoConsole({ terminal, log }: Session, why: string): void {
-  log.error({ why }, 'the console does not run; the other roles do')
-  say(terminal, `The console does not run: ${why}. Mend that, then start again, or run \`tokenmill console\`.`)
+function tellWithout({ terminal, log }: Session, { name, title }: HttpRole, why: string): void {
+  log.error({ why }, `${title} does not run; the other roles do`)
+  const Title = title.replace(/^t/, 'T')
+  say(terminal, `${Title} does not run: ${why}. Mend that, then start again, or run \`tokenmill ${name}\`.`)
 }
 
 async function start(opened: Session, script: string): Promise<Running> {
-  const settled = withoutWrongConsole(withOwnReports(opened))
-  const { session } = settled
+  const { session, roles } = withoutWrong(withOwnReports(opened))
   const { terminal, config } = session
-  if (settled.wrong) tellNoConsole(session, settled.wrong)
   const vault = await openVault(session)
-  const { database } = vault
-  const dev = database.embedded ? await ensureDevClient(session) : undefined
+  const dev = vault.database.embedded ? await ensureDevClient(session) : undefined
   if (dev?.made) say(terminal, `A client for trials: ${dev.path}`)
   const working = await startWorkers(withOpsPort(session, 'workers'), {})
   await startScheduler(withOpsPort(session, 'scheduler'))
-  const [httpPort, threeDsPort, consolePort] = await Promise.all([
-    forkHttp(withOpsPort(session, 'gateway'), script, 'gateway'),
-    forkHttp(withOpsPort(session, 'three-ds'), script, 'three-ds'),
-    settled.wrong ? undefined : forkConsole(withOpsPort(session, 'console'), script),
-  ])
-  const address = baseUrlOf({ ...config, httpPort })
+  const forked = await Promise.all(roles.map(async role => ({ role, port: await fork(session, script, role) })))
+  const serving = forked.flatMap(({ role, port }) => (port === undefined ? [] : [{ role, port }]))
+  const labels = [...serving.map(({ role }) => role.label), 'workers']
   const engine = config.redisUrls ? 'Redis' : 'PostgreSQL'
-  say(
-    terminal,
-    `tokenmill runs: gateway, 3-D Secure, ${consolePort === undefined ? '' : 'console, '}workers and scheduler, queues on ${engine}. Ctrl-C ends it.`,
-  )
-  say(terminal, `It serves ${address} (documentation: ${address.replace(/\/oidc$/, '/docs')}).`)
+  say(terminal, `tokenmill runs: ${labels.join(', ')} and scheduler, queues on ${engine}. Ctrl-C ends it.`)
+  for (const { role, port } of serving) for (const line of await role.greet(session, port, vault)) say(terminal, line)
   if (opened.config.reportsUrl === undefined)
     say(terminal, `Report files are in ${config.reportsUrl}; set REPORTS_URL to that for \`report download\`.`)
-  say(terminal, `3-D Secure is at ${baseUrlOf({ ...config, httpPort: threeDsPort })}/3ds-service.`)
-  if (consolePort !== undefined) {
-    const origin = readConsoleSettings(terminal.env).origin ?? `http://localhost:${consolePort}`
-    say(terminal, `The console is at ${origin}.`)
-    if (database.embedded)
-      say(terminal, `Open ${await makeStartLink(vault, origin)}; the link signs you in once, within an hour.`)
-  }
   if (!dev) return working
   say(terminal, 'Try, in another terminal in this folder:')
   say(terminal, "  printf 'card_number,expiry\\n4111111111111111,12/30\\n' > try.csv && npx tokenmill migrate try.csv")
-  const line = createLine(dev.file, address)
+  const httpPort = serving.find(({ role }) => role === GATEWAY)?.port ?? config.httpPort
+  const line = createLine(dev.file, baseUrlOf({ ...config, httpPort }))
   if (line !== undefined) say(terminal, `  ${line}`)
   return working
 }

@@ -1,5 +1,6 @@
 // Runs the console, as a role or as a child of `start`: opens what it needs (no key of the vault) and serves.
 // producers/console has the pages.
+
 import { type Console, openConsole } from '../../producers/console/main.ts'
 import { noteAnswers } from '../../producers/console/server/away.ts'
 import { readConsoleSettings } from '../../producers/console/settings.ts'
@@ -7,12 +8,35 @@ import { systemClock } from '../../src/clock.ts'
 import { CATALOGUE } from '../../src/job/composition.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import { startBeat } from '../../src/store/access/beat.ts'
+import { readRelyingParty } from '../../src/vault/passkey/relying-party.ts'
 import { poolsOf } from '../open/connections.ts'
 import { openKeyless, openOwnQueues, type Session } from '../open/open.ts'
+import type { HttpRole } from './http-process.ts'
 import { openOpenId } from './openid.ts'
+import { makeStartLink } from './start-link.ts'
 
 /** The time limit of each statement, in ms: a page is never worth more. */
 const STATEMENT_MS_MAX = 2_000
+
+export const CONSOLE: HttpRole = {
+  name: 'console',
+  label: 'console',
+  title: 'the console',
+  serve: serveConsole,
+  async greet({ terminal }, port, vault) {
+    const origin = readConsoleSettings(terminal.env).origin ?? `http://localhost:${port}`
+    const lines = [`The console is at ${origin}.`]
+    if (!vault.database.embedded) return lines
+    return [...lines, `Open ${await makeStartLink(vault, origin)}; the link signs you in once, within an hour.`]
+  },
+  optional: {
+    read(env) {
+      readConsoleSettings(env)
+      readRelyingParty(env)
+    },
+    settings: ['TOKENMILL_CONSOLE_ORIGIN', 'TOKENMILL_CONSOLE_PORT'],
+  },
+}
 
 /** Serves until the session ends. */
 export async function serveConsole(opened: Session): Promise<Console> {

@@ -1,5 +1,6 @@
 // Runs the gateway, as a role or as a child of `start`: opens what it needs (no key-encryption key) and serves.
 // producers/gateway has the interface itself.
+
 import { type Gateway, openGateway } from '../../producers/gateway/main.ts'
 import { gatewayServices } from '../../producers/gateway/services.ts'
 import type { Notifications } from '../../producers/gateway/tokens/notifications.ts'
@@ -14,12 +15,25 @@ import { poolsOf } from '../open/connections.ts'
 import { openGatewayRing } from '../open/gateway-keys.ts'
 import { follow } from '../open/key-ring.ts'
 import { openKeyless, openOwnQueues, type Session } from '../open/open.ts'
+import { baseUrlOf } from '../open/register-client.ts'
 import { findReportFiles } from '../open/report-files.ts'
 import { openTracing } from '../open/tracing.ts'
+import type { HttpRole } from './http-process.ts'
 
 /** The time limit of each statement, in ms. */
 const STATEMENT_MS_MAX = 30_000
 const ISSUER_CONNECTIONS = 2
+
+export const GATEWAY: HttpRole = {
+  name: 'gateway',
+  label: 'gateway',
+  title: 'the gateway',
+  serve: serveGateway,
+  greet({ config }, httpPort) {
+    const address = baseUrlOf({ ...config, httpPort })
+    return [`It serves ${address} (documentation: ${address.replace(/\/oidc$/, '/docs')}).`]
+  },
+}
 
 /** Serves until the session ends. */
 export async function serveGateway(session: Session): Promise<Gateway> {

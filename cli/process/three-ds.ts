@@ -1,5 +1,6 @@
 // Runs the 3-D Secure service, as a role or as a child of `start`. It is the only HTTP process that opens the vault. It
 // needs no queue: it writes events to the store, and workers publish them.
+
 import { openThreeDs, type ThreeDs } from '../../producers/gateway/three-ds/main.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import { openOutbound } from '../../src/outbound.ts'
@@ -10,13 +11,23 @@ import { connectionsOf, poolsOf, warnOfConnections } from '../open/connections.t
 import { watchKeks } from '../open/kek-watch.ts'
 import { followKeys } from '../open/key-ring.ts'
 import { openVault, type Session } from '../open/open.ts'
+import { baseUrlOf } from '../open/register-client.ts'
 import { readTls } from '../open/tls.ts'
 import { openTracing } from '../open/tracing.ts'
+import type { HttpRole } from './http-process.ts'
 
 /** The time limit of each statement, in ms; only searches may take long. */
 const STATEMENT_MS_MAX = 10_000
 /** The most connections to one directory server. */
 const DIRECTORY_CONNECTIONS = 256
+
+export const THREE_DS: HttpRole = {
+  name: 'three-ds',
+  label: '3-D Secure',
+  title: 'the 3-D Secure service',
+  serve: serveThreeDs,
+  greet: ({ config }, httpPort) => [`3-D Secure is at ${baseUrlOf({ ...config, httpPort })}/3ds-service.`],
+}
 
 /** Serves until the session ends. */
 export async function serveThreeDs(session: Session): Promise<ThreeDs> {

@@ -39,7 +39,9 @@ function openSession() {
 it('says that it could not start', async () => {
   const { session, close } = openSession()
   refuse()
-  const failed = await forkHttp(session, script, 'console').catch((error: unknown) => error)
+  const failed = await forkHttp(session, script, { name: 'console', title: 'the console' }).catch(
+    (error: unknown) => error,
+  )
   expect(failed).toMatchObject({
     status: EXIT.failure,
     message: expect.stringMatching(/^the console could not start: /),
@@ -49,7 +51,7 @@ it('says that it could not start', async () => {
 
 it('is tried again until the host can start it', async () => {
   const { session, log, close } = openSession()
-  const pid = await forkHttp(session, script, 'gateway')
+  const pid = await forkHttp(session, script, { name: 'gateway', title: 'the gateway' })
   refuse()
   process.kill(pid)
   await expect.poll(() => log.error.mock.calls.length).toBeGreaterThan(1)
