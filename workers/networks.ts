@@ -41,6 +41,8 @@ export interface ThirdParties<D> {
     contract: string | undefined
     entityId: string
   }): { provider: string; contract: string } | undefined
+  /** The ids of the tokens with these values of third parties; several may have the same value. */
+  findTokens(db: Db, values: readonly string[]): Promise<string[]>
   /**
    * Has tokens made, and returns how each card ended, by line. Throws `Postponed`, or `Fault('scheme_away')`, if a card has no
    * result yet; results that exist are stored. A job names each card once.
@@ -208,6 +210,7 @@ const nothing = async () => undefined
 export const noNetworks: Networks<unknown> = {
   thirdParties: {
     findContract: () => undefined,
+    findTokens: async () => [],
     make: async () => new Map(),
     takeUp: () => [],
   },

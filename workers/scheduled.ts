@@ -9,6 +9,8 @@ import * as schemeIntents from '../src/store/provider/scheme-intents.ts'
 import * as schemeTokens from '../src/store/provider/scheme-tokens.ts'
 import { inPages } from '../src/store/retention.ts'
 import { sweepThreeDs } from '../src/store/three-ds/three-ds-retention.ts'
+import * as watched from '../src/store/watch/watched.ts'
+import { WORK_MINUTES } from '../src/store/watch/work-minutes.ts'
 import { auditMeasures } from './audit/measures.ts'
 import type { Chore } from './process/housekeeping.ts'
 import type { OpenMeasures } from './process/installation-metrics.ts'
@@ -34,6 +36,10 @@ export const openChores = (files: ReportFiles | undefined): Chore[] => [
   { name: 'signed acts', run: ({ store }, { now }) => actNonces.eraseOld(store, now - HOUR_MS) },
   { name: 'acts on failed jobs', run: ({ store }, { now }) => failedActs.eraseOld(store, now - 2 * DAY_MS) },
   { name: 'authentications', run: ({ store }, { now }) => sweepThreeDs(store, now) },
+  {
+    name: 'minutes of how the installation was',
+    run: ({ store }, { now }) => watched.eraseOld(store, now - WORK_MINUTES.keptDays * DAY_MS),
+  },
   { name: 'reports', run: (deps, { now, reportDays }) => sweepReports(deps, files, reportDays, now) },
   {
     name: 'keys that should be replaced',

@@ -26,6 +26,8 @@ export interface WebhookMeans {
   webhooks: Pick<Webhooks, 'post' | 'schedule'>
   /** The console's address, in this worker's own settings; absent in a product without a console. */
   console?: { origin: string }
+  /** The run of a schedule that asked for a report; absent in a product without reports. */
+  findRun?: (db: Db, reportUid: string) => Promise<string | undefined>
 }
 
 export function openWebhook(means: WebhookMeans): Handler<Webhook, undefined, Prepared> {
@@ -66,7 +68,7 @@ export function openWebhook(means: WebhookMeans): Handler<Webhook, undefined, Pr
 
 async function post(
   outgoing: deliveries.Outgoing,
-  { webhooks, console }: WebhookMeans,
+  { webhooks, console, findRun }: WebhookMeans,
   { store, ring, clock }: Deps,
 ): Promise<Answered> {
   const { deliveryId: id, endpointId, type, data, occurredAt } = outgoing
@@ -74,7 +76,8 @@ async function post(
   const secrets = sealed.map(one => ring.openWebhookSecret(one.sealed, one.keyVersion, endpointId))
   // The endpoint was removed just now.
   if (secrets.length === 0) return { reason: 'endpoint_removed' }
-  const link = console && consoleLink(outgoing, console)
+  const runOf = async () => findRun?.(store, String(data['report_uid']))
+  const link = console && (await consoleLink(outgoing, console, runOf))
   const told = link === undefined ? data : { ...data, console_url: link }
   const body = JSON.stringify({ type: webhookType(type), timestamp: new Date(occurredAt).toISOString(), data: told })
   assert(Buffer.byteLength(body) < BODY_BYTES_MAX, 'an event holds names, ids and counts only')

@@ -10,6 +10,7 @@ import * as audits from '../../src/store/access/audits.ts'
 import * as dataKeys from '../../src/store/access/data-keys.ts'
 import * as kekRows from '../../src/store/access/keks.ts'
 import * as signingKeys from '../../src/store/access/signing-keys.ts'
+import { TABLES } from '../../src/store/composition.ts'
 import * as installation from '../../src/store/installation.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
 import { withQueueOwner } from '../../src/store/queue-pool.ts'
@@ -66,7 +67,7 @@ function upgradeAlone(options: UpgradeOptions, lasting: Lasting): Promise<Upgrad
     lasting.at('Looking which migrations are missing.')
     // Imported here, so that commands that only read the store don't load it.
     const { upgradeSchema } = await import('../../src/store/schema-upgrade.ts')
-    const migrations = await upgradeSchema(database.url, step => lasting.at(sentenceOf(step)))
+    const migrations = await upgradeSchema(database.url, TABLES, step => lasting.at(sentenceOf(step)))
     lasting.at('Upgrading the queues.')
     await withQueueOwner(database.url, client => upgradePostgres(client))
     return makeMissing(options, migrations, lasting)

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { CATALOGUE } from '../../src/job/composition.ts'
 import { endWithParent } from '../../src/lifetime.ts'
 import { openRegistry } from '../../src/metrics.ts'
+import * as scheduleRuns from '../../src/store/report/schedule-runs.ts'
 import { openKekMetrics } from '../../src/vault/kek/metrics.ts'
 import { readRelyingParty } from '../../src/vault/passkey/relying-party.ts'
 import type { Purpose } from '../../src/vault/ring/key-ring.ts'
@@ -112,6 +113,7 @@ export async function openWorker(
     installationId: vault.installationId,
     isEmbedded: vault.database.embedded,
   }
+  const findRun = scheduleRuns.findRunOf
   const makesReports = config.reportsUrl !== undefined
   return {
     config,
@@ -127,7 +129,7 @@ export async function openWorker(
     networks: openNetworks(providers),
     ownKey,
     tracer,
-    handlers: openHandlers({ webhooks, makeReport, makesReports, console }),
+    handlers: openHandlers({ webhooks, makeReport, makesReports, console, findRun }),
     loops: openLoops({ auditPlace: await findAuditPlace(session), reseal: options.reseal, providers }),
   }
 }

@@ -45,6 +45,8 @@ export type GatewayService = Service<GatewayDeps>
 export interface SchemeTokens {
   /** The one that the token's record shows, with its full number if this process may show it; undefined if there is none. */
   find(tokenId: string, scope: Scope | undefined): Promise<ShownScheme | undefined>
+  /** The ids of the tokens with this value of a third party. */
+  findThirdPartyTokens(value: string): Promise<string[]>
   /** Puts the full number into the record with which a worker answered a write of `reuseToken`. */
   unmask(record: Record<string, unknown>, reuseToken: string): Promise<Record<string, unknown>>
 }

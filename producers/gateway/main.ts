@@ -70,7 +70,11 @@ export interface Gateway {
   deps: GatewayDeps
 }
 
-const NO_SCHEME_TOKENS: SchemeTokens = { find: async () => undefined, unmask: async record => record }
+const NO_SCHEME_TOKENS: SchemeTokens = {
+  find: async () => undefined,
+  findThirdPartyTokens: async () => [],
+  unmask: async record => record,
+}
 
 const DOCUMENT = {
   title: 'tokenmill',

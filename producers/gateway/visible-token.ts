@@ -10,15 +10,15 @@ import type { GatewayDeps } from './deps.ts'
 export async function findVisible(
   id: string,
   { client }: Caller,
-  { store, directory }: Pick<GatewayDeps, 'store' | 'directory'>,
+  { store, directory, schemeTokens }: Pick<GatewayDeps, 'store' | 'directory' | 'schemeTokens'>,
 ): Promise<{ row: TokenRow; scope: Scope } | undefined> {
   const uuid = parseReuseToken(id)
-  const rows =
-    uuid === undefined ? await shownTokens.findByThirdParty(store, id) : [await shownTokens.find(store, uuid)]
+  const ids = uuid === undefined ? await schemeTokens.findThirdPartyTokens(id) : [uuid]
+  const rows = await shownTokens.findByIds(store, ids)
   const seen: { row: TokenRow; scope: Scope }[] = []
   for (const row of rows) {
     // A third party's token is found only by the third party's value, the vault's own token only by its UUID.
-    if (!row || row.status === 'DELETED' || (row.thirdParty !== null) !== (uuid === undefined)) continue
+    if (row.status === 'DELETED' || (row.thirdParty !== null) !== (uuid === undefined)) continue
     const scope = await directory.scope(row.tokenScope)
     if (scope && client.entities.includes(scope.entityId)) seen.push({ row, scope })
   }

@@ -8,6 +8,7 @@ import { stateOf } from '../../src/store/batch/batch-state.ts'
 import { findStallFacts } from '../../src/store/batch/stall.ts'
 import { listReceipts } from '../../src/store/explain/jobs.ts'
 import type { Db } from '../../src/store/pool.ts'
+import { findThirdPartyTokens } from '../../src/store/provider/scheme-tokens.ts'
 import { ALL } from '../../src/store/sight.ts'
 import * as shownTokens from '../../src/store/token/token-views.ts'
 import { parseReuseToken, reuseTokenOf, type TokenRow } from '../../src/token/token.ts'
@@ -66,8 +67,8 @@ export function wholeReader({ store, queues, catalogue, now }: WholeSources): Jo
 async function findToken(store: Db, name: string): Promise<TokenRow | undefined> {
   const id = parseReuseToken(name) ?? (UUID.test(name) ? name.toLowerCase() : undefined)
   if (id !== undefined) return shownTokens.find(store, id)
-  const [token] = name.length >= THIRD_PARTY_LEAST ? await shownTokens.findByThirdParty(store, name) : []
-  return token
+  const ids = name.length >= THIRD_PARTY_LEAST ? await findThirdPartyTokens(store, [name]) : []
+  return (await shownTokens.findByIds(store, ids)).find(({ status }) => status !== 'DELETED')
 }
 
 function namedOf(batch: Batch, now: number): NamedBatch {

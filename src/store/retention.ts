@@ -15,7 +15,6 @@ import * as references from './reference/source-references.ts'
 import { PARTITION_LOCK, PARTITIONED, partitionStatements } from './schema.ts'
 import * as beforeImages from './token/before-images.ts'
 import * as guesses from './token/guesses.ts'
-import * as watched from './watch/watched.ts'
 import * as workMinutes from './watch/work-minutes.ts'
 
 const DAY_MS = 86_400_000
@@ -42,7 +41,7 @@ interface Swept {
   formerReferences: number
   processes: number
   batchSamples: number
-  /** Rows of what was done in a minute, and minutes of how the installation was. */
+  /** Rows of what was done in a minute. */
   minutes: number
   events: number
   untoldEvents: number
@@ -80,7 +79,7 @@ export async function sweep(store: Store, receiptDays: number, now: number): Pro
     formerReferences: await step(() => inPages(page => references.eraseFormer(store, now - REVERSIBLE_MS, page))),
     processes: await step(() => processes.removeSilent(store, BEAT.keptMs)),
     batchSamples: await step(() => inPages(page => batchSamples.eraseOld(store, now - receiptDays * DAY_MS, page))),
-    minutes: await step(() => eraseMinutes(store, now - workMinutes.WORK_MINUTES.keptDays * DAY_MS)),
+    minutes: await step(() => workMinutes.eraseOld(store, now - workMinutes.WORK_MINUTES.keptDays * DAY_MS)),
     // Unlike an answer, an event that is still unpublished then is erased, too, and never published.
     untoldEvents: await step(() => inPages(page => outbox.eraseUntoldEvents(store, eventsBefore, page))),
     events: await step(() => inPages(page => events.eraseOld(store, eventsBefore, page))),
@@ -100,10 +99,6 @@ export async function inPages(erase: (page: number) => Promise<number>): Promise
     erased += count
     if (count < PAGE) return erased
   }
-}
-
-async function eraseMinutes(db: Db, before: number): Promise<number> {
-  return (await workMinutes.eraseOld(db, before)) + (await watched.eraseOld(db, before))
 }
 
 /** How many days a partition is kept. An outbox with unpublished results is kept as long as receipts. */

@@ -12,7 +12,8 @@ import { openPool } from './connection/connection.ts'
 import { readServerStateIfAllowed } from './connection/server-state.ts'
 import * as largeIndexes from './large-indexes.ts'
 import { hasRoles, makeRoles } from './roles.ts'
-import { MIGRATION_FILES, MIGRATIONS, PARTITION_LOCK, partitionStatements, schemaState } from './schema.ts'
+import { MIGRATIONS, PARTITION_LOCK, partitionStatements, schemaState } from './schema.ts'
+import type { Tables } from './tables.ts'
 import * as workerRights from './worker-rights.ts'
 
 /** A step that takes long on a large store. */
@@ -23,10 +24,10 @@ export interface UpgradeStep {
 
 type Begins = (step: UpgradeStep) => void
 
-const migrationOf = (name: string, begins: Begins): Migration => ({
+const migrationOf = (name: string, tables: readonly Tables[], begins: Begins): Migration => ({
   up: async db => {
     begins({ kind: 'migration', name })
-    for (const text of readMigration(name)) await sql.raw(text).execute(db)
+    for (const text of readMigration(name, tables)) await sql.raw(text).execute(db)
   },
 })
 
@@ -35,7 +36,11 @@ const migrationOf = (name: string, begins: Begins): Migration => ({
  * can't be built in one. Returns the names of the migrations that ran: none where a later release has upgraded the schema.
  * `begins` is called with each step before it begins.
  */
-export async function upgradeSchema(url: string, begins: Begins = () => undefined): Promise<string[]> {
+export async function upgradeSchema(
+  url: string,
+  tables: readonly Tables[],
+  begins: Begins = () => undefined,
+): Promise<string[]> {
   const { pool } = openPool(url, { max: 2, application: 'tokenmill schema' })
   // The pool emits `error` when it loses an idle connection; the next statement opens a new one. A connection that is
   // lost during a statement makes that statement fail.
@@ -58,7 +63,8 @@ export async function upgradeSchema(url: string, begins: Begins = () => undefine
       db,
       migrationTableSchema: 'tokenmill',
       provider: {
-        getMigrations: async () => Object.fromEntries(MIGRATIONS.map(name => [name, migrationOf(name, begins)])),
+        getMigrations: async () =>
+          Object.fromEntries(MIGRATIONS.map(name => [name, migrationOf(name, tables, begins)])),
       },
     })
     if (state === 'absent' || !(await hasRoles(pool))) await makeRoles(pool)
@@ -66,8 +72,8 @@ export async function upgradeSchema(url: string, begins: Begins = () => undefine
     if (error) throw error
     await ensurePartitions(db)
     // Before the indexes: a build that is broken off leaves the workers their rights.
-    await workerRights.grant(pool)
-    await largeIndexes.ensureAll(pool, name => begins({ kind: 'index', name }))
+    await workerRights.grant(pool, tables)
+    await largeIndexes.ensureAll(pool, tables, name => begins({ kind: 'index', name }))
     await adoptCluster(pool)
     return (results ?? []).filter(result => result.status === 'Success').map(result => result.migrationName)
   } finally {
@@ -76,10 +82,11 @@ export async function upgradeSchema(url: string, begins: Begins = () => undefine
 }
 
 /** The texts of a migration's files, in the order in which they run. */
-function readMigration(name: string): string[] {
+function readMigration(name: string, tables: readonly Tables[]): string[] {
   const folder = join(fileURLToPath(new URL('./migrations', import.meta.url)), name)
   const names = new Set(readdirSync(folder))
-  return MIGRATION_FILES.map(file => `${file}.sql`)
+  return tables
+    .map(({ sql: file }) => `${file}.sql`)
     .filter(file => names.has(file))
     .map(file => readFileSync(join(folder, file), 'utf8'))
 }

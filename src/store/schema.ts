@@ -5,20 +5,6 @@ import { ConfigError } from '../config.ts'
 /** Each is a folder of src/store/migrations. From 1.0 on a migration is never changed, and another one follows it. */
 export const MIGRATIONS = ['0001-baseline'] as const
 
-/** The files of a migration in the order in which they run. A migration has those that it needs. */
-export const MIGRATION_FILES = [
-  'core',
-  'keys',
-  'audit',
-  'operate',
-  'networks',
-  'three-ds',
-  'ledger',
-  'reports',
-  'sign-off',
-  'console',
-] as const
-
 const UNDEFINED_TABLE = '42P01'
 const UNDEFINED_SCHEMA = '3F000'
 

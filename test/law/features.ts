@@ -18,6 +18,7 @@ export const FEATURES = {
       'cli/usage/audit.ts',
       'src/store/access/audit-list.ts',
       'src/store/access/audit-search.ts',
+      'src/store/access/audit-tables.ts',
       'cli/open/audit-place.ts',
     ],
   },
@@ -91,6 +92,7 @@ export const FEATURES = {
       'src/acts/confirmation.ts',
       'src/acts/key',
       'src/store/access/confirmations.ts',
+      'src/store/access/key-notices.ts',
       'src/acts/capture-turning.ts',
       'src/store/reseal',
       'src/vault/shares',
@@ -145,6 +147,8 @@ export const FEATURES = {
       'producers/operate',
       'src/store/explain',
       'src/store/sealed-sample.ts',
+      'src/store/watch/tables.ts',
+      'src/store/watch/watched.ts',
       'cli/commands/batch/batch.ts',
       'cli/commands/operate',
       'cli/usage/batch.ts',
@@ -152,7 +156,7 @@ export const FEATURES = {
     ],
   },
   reports: {
-    mayImport: [],
+    mayImport: ['ledger', 'networks'],
     paths: [
       'producers/gateway/reports',
       'producers/report.ts',
@@ -256,12 +260,18 @@ export const COMPOSITIONS = [
   'producers/client/composition.ts',
   'producers/gateway/services.ts',
   'src/job/composition.ts',
+  'src/store/composition.ts',
   'workers/composition.ts',
   'workers/scheduled.ts',
 ]
 
+/** The tables of a feature have its name. */
+const MIGRATION = /^src\/store\/migrations\/[^/]+\/(.+)\.sql$/
+
 /** The feature of a file; undefined for the core. */
 export function featureOf(path: string): FeatureName | undefined {
+  const table = MIGRATION.exec(path)?.[1]
+  if (table !== undefined && Object.hasOwn(FEATURES, table)) return table as FeatureName
   let found: { name: FeatureName; length: number } | undefined
   for (const [name, { paths }] of Object.entries(FEATURES) as [FeatureName, Feature][])
     for (const within of paths)

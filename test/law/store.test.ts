@@ -2,7 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { MIGRATIONS as LISTED, MIGRATION_FILES } from '../../src/store/schema.ts'
+import { TABLES } from '../../src/store/composition.ts'
+import { MIGRATIONS as LISTED } from '../../src/store/schema.ts'
 import { expectNone, isWithin, product, root, withoutComments } from './tree.ts'
 
 const MIGRATIONS = join(root, 'src/store/migrations')
@@ -136,10 +137,9 @@ describe('a migration', () => {
     expect(LISTED).toEqual(readdirSync(MIGRATIONS).sort())
   })
 
-  it('is made of files in the order in which all of them are run', () => {
+  it('is made of files that are run', () => {
+    const files = TABLES.map(({ sql }) => `${sql}.sql`)
     for (const name of LISTED)
-      expect(MIGRATION_FILES).toEqual(
-        expect.arrayContaining(readdirSync(join(MIGRATIONS, name)).map(file => file.replace(/\.sql$/, ''))),
-      )
+      expect(readdirSync(join(MIGRATIONS, name)).filter(file => !files.includes(file))).toEqual([])
   })
 })

@@ -2,6 +2,7 @@
 
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { TABLES } from '../../src/store/composition.ts'
 import { upgradeSchema } from '../../src/store/schema-upgrade.ts'
 import { withUpgradeLock } from '../../src/store/upgrade-lock.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
@@ -35,13 +36,13 @@ where indrelid = 'tokenmill.token'::regclass`,
   it('is built again where a build broke off', async () => {
     await client.query(`update pg_index set indisvalid = false where indexrelid = 'tokenmill.token_due'::regclass`)
     expect(await indexes()).toMatchObject({ token_due: false })
-    await upgradeSchema(database.url)
+    await upgradeSchema(database.url, TABLES)
     expect(await indexes()).toEqual({ token_pkey: true, token_due: true })
   })
 
   it('leaves the workers their rights where its build breaks off', async () => {
     await client.query('drop index tokenmill.token_due; revoke all on tokenmill.batch from tokenmill_worker')
-    const upgraded = upgradeSchema(database.url, ({ kind }) => {
+    const upgraded = upgradeSchema(database.url, TABLES, ({ kind }) => {
       if (kind === 'index') throw new Error('broken off')
     })
     await expect(upgraded).rejects.toThrow('broken off')
@@ -49,7 +50,7 @@ where indrelid = 'tokenmill.token'::regclass`,
       `select has_table_privilege('tokenmill_worker', 'tokenmill.batch', 'insert') as may`,
     )
     expect(rows).toEqual([{ may: true }])
-    await upgradeSchema(database.url)
+    await upgradeSchema(database.url, TABLES)
     expect(await indexes()).toEqual({ token_pkey: true, token_due: true })
   })
 
@@ -59,7 +60,7 @@ where indrelid = 'tokenmill.token'::regclass`,
     await writer.connect()
     const order: string[] = []
     const upgrade = async (name: string) => {
-      await withUpgradeLock(database.url, () => upgradeSchema(database.url))
+      await withUpgradeLock(database.url, () => upgradeSchema(database.url, TABLES))
       order.push(name)
     }
     await writer.query('begin')

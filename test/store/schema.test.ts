@@ -1,6 +1,7 @@
 // Which schemas a process of this release works on: its own, and that of a later release of its major.
 import { Client } from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { TABLES } from '../../src/store/composition.ts'
 import { MIGRATIONS, schemaState } from '../../src/store/schema.ts'
 import { upgradeSchema } from '../../src/store/schema-upgrade.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
@@ -25,7 +26,7 @@ describe('the schema of a store', () => {
 
   it('is the one of this release, and an upgrade then changes nothing', async () => {
     expect(await schemaState(client)).toBe('current')
-    expect(await upgradeSchema(database.url)).toEqual([])
+    expect(await upgradeSchema(database.url, TABLES)).toEqual([])
   })
 
   it('is absent in an empty database, and behind without the last migration', async () => {
@@ -38,15 +39,15 @@ describe('the schema of a store', () => {
   it('of a later release is worked on, and left as it is by an upgrade, unless that release has taken something away', async () => {
     await note(LATER)
     expect(await schemaState(client)).toBe('newer')
-    expect(await upgradeSchema(database.url)).toEqual([])
+    expect(await upgradeSchema(database.url, TABLES)).toEqual([])
     await client.query('update tokenmill.schema_range set readable_from = $1', [MIGRATIONS.length + 1])
-    for (const work of [() => schemaState(client), () => upgradeSchema(database.url)])
+    for (const work of [() => schemaState(client), () => upgradeSchema(database.url, TABLES)])
       await expect(work()).rejects.toThrow(/newer than this release can use; deploy the release that upgraded it/)
   })
 
   it('made before release 1.0 is refused', async () => {
     await client.query(`update tokenmill.kysely_migration set name = '0001-vault'`)
-    for (const work of [() => schemaState(client), () => upgradeSchema(database.url)])
+    for (const work of [() => schemaState(client), () => upgradeSchema(database.url, TABLES)])
       await expect(work()).rejects.toThrow(/made before release 1\.0.*make a new one/)
   })
 })

@@ -7,10 +7,13 @@ import { openLog } from '../../src/log.ts'
 import * as auditChain from '../../src/store/access/audit-chain.ts'
 import * as audits from '../../src/store/access/audits.ts'
 import { statementsFor } from '../../src/store/access/logins.ts'
+import { TABLES } from '../../src/store/composition.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
 import * as retention from '../../src/store/retention.ts'
-import { grant, WORKER_RIGHTS } from '../../src/store/worker-rights.ts'
+import { grant } from '../../src/store/worker-rights.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
+
+const RIGHTS = new Map(TABLES.flatMap(({ rights }) => Object.entries(rights)))
 
 const DENIED = '42501'
 const DAY_MS = 86_400_000
@@ -55,19 +58,19 @@ describe('the database user of workers', () => {
       text: `select relname as name from pg_class where relnamespace = 'tokenmill'::regnamespace
 and relkind in ('r', 'p') and not relispartition order by relname collate "C"`,
     })
-    expect(Object.keys(WORKER_RIGHTS).sort()).toEqual(rows.map(row => row.name))
+    expect([...RIGHTS.keys()].sort()).toEqual(rows.map(row => row.name))
   })
 
   it('is granted what is said and nothing else, also where a right was given before', async () => {
     await owner.query({ text: 'grant delete on tokenmill.audit to tokenmill_worker' })
-    await grant(owner.pool)
+    await grant(owner.pool, TABLES)
     expect(await codeOf('delete from tokenmill.audit')).toBe(DENIED)
     const written = async () => (await owner.query({ text: `select xmin from pg_class where relname = 'audit'` })).rows
     const before = await written()
-    await grant(owner.pool)
+    await grant(owner.pool, TABLES)
     expect(await written()).toEqual(before)
     await owner.query({ text: 'grant update (actor) on tokenmill.audit to tokenmill_worker' })
-    await grant(owner.pool)
+    await grant(owner.pool, TABLES)
     expect(await codeOf(`update tokenmill.audit set actor = 'nobody'`)).toBe(DENIED)
     const { rows } = await owner.query<{ name: string; rights: string[] }>({
       text: `select relname as name, array(select lower(privilege_type) from aclexplode(relacl)
@@ -75,7 +78,7 @@ and relkind in ('r', 'p') and not relispartition order by relname collate "C"`,
 from pg_class where relnamespace = 'tokenmill'::regnamespace and relkind in ('r', 'p') and not relispartition`,
     })
     const said = (table: string) =>
-      (WORKER_RIGHTS[table] ?? '')
+      (RIGHTS.get(table) ?? '')
         .replace(/\w+ \([^)]*\)/g, '')
         .split(/,\s*/)
         .filter(right => right !== '')

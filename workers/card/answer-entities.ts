@@ -11,7 +11,7 @@ type Asking = Pick<Work<unknown>, 'claims' | 'client'>
 export async function storedAnswerRefusal(
   work: Asking,
   stored: Pick<Receipt, 'tokenId' | 'entityId'>,
-  deps: Pick<Deps, 'store' | 'lookUps' | 'directory'>,
+  deps: Pick<Deps, 'store' | 'lookUps' | 'directory' | 'networks'>,
 ): Promise<Refusal | undefined> {
   const { only_entity: only } = work.claims
   if (only === undefined) return undefined
@@ -24,7 +24,7 @@ export async function storedAnswerRefusal(
 async function ownersOf(
   { claims: { request }, client }: Asking,
   { tokenId }: Pick<Receipt, 'tokenId'>,
-  deps: Pick<Deps, 'store' | 'lookUps' | 'directory'>,
+  deps: Pick<Deps, 'store' | 'lookUps' | 'directory' | 'networks'>,
 ): Promise<(string | null)[]> {
   const { token_scope: scope, entity_id: entity, batch_id: batch, id } = request
   const owners: (string | null)[] = []

@@ -10,7 +10,7 @@ import type { Deps } from '../deps.ts'
 export async function tokenFor(
   client: Client,
   id: string,
-  deps: Pick<Deps, 'store' | 'lookUps' | 'directory'>,
+  deps: Pick<Deps, 'store' | 'lookUps' | 'directory' | 'networks'>,
   field: string,
 ): Promise<StoredToken | Refusal> {
   const find: FindByIds = async ids => (await Promise.all(ids.map(deps.lookUps.token))).filter(row => row !== undefined)
@@ -24,7 +24,7 @@ type FindByIds = (tokenIds: readonly string[]) => Promise<StoredToken[]>
 export async function tokensFor(
   client: Client,
   ids: readonly string[],
-  { store, directory }: Pick<Deps, 'store' | 'directory'>,
+  { store, directory, networks }: Pick<Deps, 'store' | 'directory' | 'networks'>,
   findByIds: FindByIds = wanted => tokens.findByIds(store, wanted),
 ): Promise<Map<string, StoredToken>> {
   const wanted = new Map<string, string>()
@@ -46,7 +46,8 @@ export async function tokensFor(
     if (row && row.thirdParty === null && (await isVisible(row))) visible.set(id, row)
   }
   const doubtful = new Set<string>()
-  for (const row of await tokens.findByThirdParty(store, [...foreign])) {
+  const named = await networks.thirdParties.findTokens(store, [...foreign])
+  for (const row of await tokens.findByIds(store, named)) {
     const name = row.thirdParty?.token ?? ''
     if (!(await isVisible(row))) continue
     if (visible.has(name)) doubtful.add(name)

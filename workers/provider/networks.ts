@@ -40,6 +40,7 @@ export function openNetworks(providers: Providers | undefined): Networks<Deps> {
       const found = providers?.schemes.thirdParty(asked)
       return found && { provider: found.provider.name, contract: found.contract }
     },
+    findTokens: schemeTokens.findThirdPartyTokens,
     make: (job, cards, urgency, deps) => runThirdPartyActions(job, cards.map(actionOf), urgency, withProviders(deps)),
     takeUp: (receiptId, made) =>
       effectsOf({ takeUps: [{ receiptId, provisionIds: made.map(({ provisionId }) => provisionId) }] }),

@@ -13,15 +13,20 @@ const PAGES: Partial<Record<EventType, 'batch' | 'report' | 'now'>> = {
   'key.expiring': 'now',
 }
 
-/** Undefined if there is no page, the receiver is no operator's, or the settings name no console that others reach. */
-export function consoleLink(
-  { type, isOperators, batchNo, run }: Pick<Outgoing, 'type' | 'isOperators' | 'batchNo' | 'run'>,
+/**
+ * Undefined if there is no page, the receiver is no operator's, or the settings name no console that others reach. `findRun`: the
+ * run of a schedule that asked for the report; undefined if none did.
+ */
+export async function consoleLink(
+  { type, isOperators, batchNo }: Pick<Outgoing, 'type' | 'isOperators' | 'batchNo'>,
   { origin }: { origin: string },
-): string | undefined {
+  findRun: () => Promise<string | undefined>,
+): Promise<string | undefined> {
   const page = PAGES[type]
   // The default is a console on this host.
   if (page === undefined || !isOperators || !origin.startsWith('https://')) return undefined
   if (page === 'now') return `${origin}/now`
   if (page === 'batch') return batchNo === null ? `${origin}/batches` : `${origin}/batches/${batchNo}`
-  return run === null ? `${origin}/reports` : `${origin}/reports/runs/${run}`
+  const run = await findRun()
+  return run === undefined ? `${origin}/reports` : `${origin}/reports/runs/${run}`
 }

@@ -1,6 +1,7 @@
 // The scheme token of a token as HTTP shows it: with its full number if the merchant is the token requestor and this
 // process has the key for that number. On results queues the number is masked.
 import { Fault } from '../../../src/errors.ts'
+import { findThirdPartyTokens } from '../../../src/store/provider/scheme-tokens.ts'
 import * as shownSchemes from '../../../src/store/provider/scheme-views.ts'
 import { isSupported, type SchemeRecord, type SchemeRow } from '../../../src/token/scheme.ts'
 import { parseReuseToken } from '../../../src/token/token.ts'
@@ -18,6 +19,7 @@ export function openSchemeView(deps: ViewDeps): SchemeTokens {
       const number = scope.requestor === 'MERCHANT' ? await numberOf(row, deps) : undefined
       return { row, support: scope, number }
     },
+    findThirdPartyTokens: value => findThirdPartyTokens(deps.store, [value]),
     async unmask(record, reuseToken) {
       const shown = record['scheme_token'] as SchemeRecord | undefined
       const tokenId = parseReuseToken(reuseToken)

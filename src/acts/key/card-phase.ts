@@ -76,8 +76,12 @@ export async function beginSingle(store: Store, by: By, waits?: Waits): Promise<
   // Nobody writes under another version in this phase, so what is counted before the change can only become fewer.
   const { looks } = await cardPhases.find(store)
   const empty: number[] = []
-  for (const version of looks.slice(1))
-    if ((await store.transaction(db => cardPhases.countUnder(db, version))) === 0) empty.push(version)
+  for (const version of looks.slice(1)) {
+    const cards = await store.transaction(
+      async db => (await cardPhases.countUnder(db, version)) + (await schemeCards.countUntakenUnder(db, version)),
+    )
+    if (cards === 0) empty.push(version)
+  }
   return change({ store, by, waits }, async (db, now) => {
     const [version] = now.writes
     if (now.phase !== 'NEW' || version === undefined || now.looks.join() !== looks.join()) return 'raced'

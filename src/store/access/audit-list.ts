@@ -26,6 +26,8 @@ interface FoundRow {
 /** What the list selects of each row `l`: commands show whole rows, and a page what its person may see. */
 export interface AuditShape<Shown> {
   columns: string
+  /** Whether whoever asks may know who acted; `$1` are the entities that are seen. \`a\`: what has the columns of a row. */
+  knows: (a: string) => string
   /** Only for its type. */
   shown?: Shown
 }
@@ -33,19 +35,11 @@ export interface AuditShape<Shown> {
 /** `seq`: null while the row has no number. */
 export type WholeRow = AuditRow & { seq: number | null }
 
-export const WHOLE_AUDIT: AuditShape<WholeRow> = { columns: `${AUDIT_COLUMNS}, seq` }
+export const WHOLE_AUDIT: AuditShape<WholeRow> = { columns: `${AUDIT_COLUMNS}, seq`, knows: () => 'true' }
 
 /** How many rows of its index a page looks at; for people for some entities so many of each. */
 const LOOKED = { all: 5_000, entities: 1_000 } as const
 const seen = (a: string) => `($1::uuid[] is null or ${a}.entity_id = any($1))`
-const ID = (a: string) => `substr(${a}.actor, 8)`
-
-/** Whether the person may know who it was. `a`: what has the columns of a row. */
-export const knows = (a: string) => `($1::uuid[] is null or case split_part(${a}.actor, ':', 1)
-  when 'person' then exists (select from tokenmill.person as p where p.person_id::text = ${ID(a)} and p.entities <@ $1)
-  when 'client' then exists (select from tokenmill.client as c
-    where c.client_id = ${ID(a)} and not c.system and cardinality(c.entities) > 0 and c.entities <@ $1)
-  else false end)`
 
 // $1 entities, $2 actor, $3 action, $4 outcome, $5 since, $6 until, $7 the last row of the page before, $8 a row of the subject,
 // $9 how many are looked at, $10 limit, $11 subject. Each is named in every statement, so that PostgreSQL knows its type.
@@ -55,7 +49,9 @@ const ABOUT = `left(a.subject, 200) = (select left(s.subject, 200) from tokenmil
 const RANGE = `($5::timestamptz is null or a.at >= $5) and ($6::timestamptz is null or a.at < $6)
   and ($7::bigint is null or (a.at, a.audit_id) < ((select p.at from tokenmill.audit as p where p.audit_id = $7 and ${seen('p')}), $7))`
 const NEWEST = 'order by a.at desc, a.audit_id desc limit $9'
-const WANTED = `($2::text is null or (l.actor = $2 and ${knows('l')})) and ($3::text is null or l.action = $3
+const wanted = (
+  knows: (a: string) => string,
+) => `($2::text is null or (l.actor = $2 and ${knows('l')})) and ($3::text is null or l.action = $3
   or (right($3, 1) = '*' and starts_with(l.action, rtrim($3, '*'))))
   and ($4::text is null or l.outcome = $4) and ($8::bigint is null or l.subject = ${SUBJECT})
   and ($11::text is null or l.subject = $11)`
@@ -100,7 +96,7 @@ export async function list<Shown extends FoundRow>(
   sight: Sight,
   db: Db,
   asked: AuditFilter & { after?: number | undefined; limit: number; looked?: number | null },
-  { columns }: AuditShape<Shown>,
+  { columns, knows }: AuditShape<Shown>,
 ): Promise<AuditPage<Shown>> {
   const { actor, action, outcome, since, until, after, like, limit, subject } = asked
   const { looked = LOOKED[sight.sees] } = asked
@@ -112,7 +108,7 @@ export async function list<Shown extends FoundRow>(
   coalesce(l.nth = $9, false) as "isLast",
   l.at as "lookedTo"
 from (
-  select l.*, (${WANTED}) as "isWanted", row_number() over (order by l.at desc, l.audit_id desc) as nth
+  select l.*, (${wanted(knows)}) as "isWanted", row_number() over (order by l.at desc, l.audit_id desc) as nth
   from (${walk(sight, asked)}) as l
   order by l.at desc, l.audit_id desc
 ) as l
@@ -125,9 +121,9 @@ limit $10`,
       ),
     ],
   })
-  const wanted = rows.filter(row => row.isWanted)
-  const found = wanted.slice(0, limit)
-  if (wanted.length > limit) return { found, next: found.at(-1)?.auditId, lookedTo: undefined }
+  const found = rows.filter(row => row.isWanted)
+  const page = found.slice(0, limit)
+  if (found.length > limit) return { found: page, next: page.at(-1)?.auditId, lookedTo: undefined }
   const end = rows.find(row => row.isLast)
-  return { found, next: end?.auditId, lookedTo: end?.lookedTo }
+  return { found: page, next: end?.auditId, lookedTo: end?.lookedTo }
 }

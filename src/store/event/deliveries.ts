@@ -159,8 +159,6 @@ export interface Outgoing extends Pick<Endpoint, 'endpointId' | 'isPrivate' | 'd
   isOperators: boolean
   /** Of an event of a batch: its number in the store. */
   batchNo: number | null
-  /** Of a report that a schedule asked for: schedule, date and entity, with slashes between them. */
-  run: string | null
 }
 
 /**
@@ -185,12 +183,7 @@ export async function findOutgoing(db: Db, deliveryId: string, attempt: number):
     select b.batch_no
     from tokenmill.batch as b
     where b.client_id = e.client_id and b.batch_id = e.data->>'batch_id'
-  ) end as "batchNo",
-  case when e.type like 'report.%' then (
-    select concat_ws('/', r.schedule_id, r.business_date, r.entity_id)
-    from tokenmill.schedule_run as r
-    where r.receipt_id = (e.data->>'report_uid')::uuid
-  ) end as run
+  ) end as "batchNo"
 from ${JOINED}
 join tokenmill.endpoint as p using (endpoint_id)
 join tokenmill.client as c on c.client_id = p.client_id

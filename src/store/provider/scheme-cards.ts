@@ -71,3 +71,23 @@ where version = $1`,
     values: [version],
   })
 }
+
+/**
+ * How many cards of provisionings that no token's row has taken over are under this version; the token's row has the other
+ * cards, too. It reads the whole table, and changes the limits of the transaction in which it is called.
+ */
+export async function countUntakenUnder(db: Db, version: number): Promise<number> {
+  await limitStatements(db, 0)
+  await db.query({ text: 'set local enable_seqscan = on' })
+  const { rows } = await db.query<{ cards: number }>({
+    text: `select count(*) as cards
+from tokenmill.scheme_card as c
+where c.version = $1 and exists (
+  select
+  from tokenmill.scheme_token as s
+  where s.provision_id = c.provision_id and s.taken_at is null
+)`,
+    values: [version],
+  })
+  return rows[0]?.cards ?? 0
+}

@@ -434,3 +434,16 @@ limit $2`
 where ${isOld} and ctid = any(array(${page}))`
   return (await db.query({ text, values: [new Date(before), limit] })).count
 }
+
+/** The tokens with these values of third parties; several may have the same. */
+export async function findThirdPartyTokens(db: Db, values: readonly string[]): Promise<string[]> {
+  if (values.length === 0) return []
+  const { rows } = await db.query<{ tokenId: string }>({
+    name: 'scheme-tokens-of-third-parties',
+    text: `select token_id as "tokenId"
+from tokenmill.scheme_token
+where third_party and state = 'ACTIVE' and reference = any($1::text[])`,
+    values: [texts(values)],
+  })
+  return rows.map(({ tokenId }) => tokenId)
+}

@@ -359,3 +359,15 @@ where business_date < $1 and next_at is null`,
   })
   return count
 }
+
+/** Of a report that a schedule asked for: schedule, date and entity, with slashes between them. */
+export async function findRunOf(db: Db, reportUid: string): Promise<string | undefined> {
+  const { rows } = await db.query<{ run: string }>({
+    name: 'schedule-run-of-report',
+    text: `select concat_ws('/', schedule_id, business_date, entity_id) as run
+from tokenmill.schedule_run
+where receipt_id = $1`,
+    values: [reportUid],
+  })
+  return rows[0]?.run
+}

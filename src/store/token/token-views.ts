@@ -71,24 +71,6 @@ cross join lateral (
   return rows.map(tokenOf)
 }
 
-/** Live tokens of third parties whose value is `name`. */
-export async function findByThirdParty(db: Db, name: string): Promise<TokenRow[]> {
-  const { rows } = await db.query<Row>({
-    name: 'shown-tokens-by-third-party',
-    text: `select found.*
-from tokenmill.scheme_token as s
-cross join lateral (
-  select ${COLUMNS}
-  from tokenmill.token
-  where token_id = s.token_id and status <> 'DELETED'
-  limit 1
-) as found
-where s.third_party and s.state = 'ACTIVE' and s.reference = $1`,
-    values: [name],
-  })
-  return rows.map(tokenOf)
-}
-
 function tokenOf(row: Row): TokenRow {
   return { ...row, ...HIDDEN, thirdParty: thirdPartyOf(row) }
 }

@@ -45,25 +45,6 @@ export async function findByIds(db: Db, tokenIds: readonly string[]): Promise<St
   return rows.map(tokenOf)
 }
 
-/** Live tokens of third parties, by the third parties' values; several tokens may have the same value. */
-export async function findByThirdParty(db: Db, names: readonly string[]): Promise<StoredToken[]> {
-  if (names.length === 0) return []
-  const { rows } = await db.query<Row>({
-    name: 'tokens-by-third-party',
-    text: `select found.*
-from tokenmill.scheme_token as s
-cross join lateral (
-  select ${SELECTED}
-  from tokenmill.token
-  where token_id = s.token_id and status <> 'DELETED'
-  limit 1
-) as found
-where s.third_party and s.state = 'ACTIVE' and s.reference = any($1::text[])`,
-    values: [texts(names)],
-  })
-  return rows.map(tokenOf)
-}
-
 /** Reads one token. Its row stays locked until the transaction ends: another transaction that writes it waits. */
 export async function hold(db: Db, tokenId: string): Promise<StoredToken | undefined> {
   const { rows } = await db.query<Row>({

@@ -7,6 +7,7 @@ import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ConfigError } from '../../../src/config.ts'
 import { openLog } from '../../../src/log.ts'
+import { TABLES } from '../../../src/store/composition.ts'
 import { openStore } from '../../../src/store/pool.ts'
 import { upgradeSchema } from '../../../src/store/schema-upgrade.ts'
 import { describeOnRedis } from '../../support/engines.ts'
@@ -135,7 +136,7 @@ describe('a database in another encoding', () => {
     const own = new URL(url)
     own.pathname = `/${name}`
     try {
-      await expect(upgradeSchema(own.href)).rejects.toThrow(
+      await expect(upgradeSchema(own.href, TABLES)).rejects.toThrow(
         `this database stores texts in ${encoding}, which lacks letters that names have; make one with createdb --encoding=UTF8`,
       )
     } finally {

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { makeScope } from '../../../cli/open/make-scope.ts'
+import * as schemeTokens from '../../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../../src/store/provider/stored-schemes.ts'
 import * as tokens from '../../../src/store/token/tokens.ts'
 import { workDue } from '../../../workers/provider/reconcile/loop.ts'
@@ -48,7 +49,10 @@ describeStore('a third-party token', engine => {
     const result = await world.ask('token-create', await bodyFor(pan, more))
     return { id: String(result.record?.['reuse_token']), pan, record: result.record, result }
   }
-  const stored = async (id: string) => (await tokens.findByThirdParty(installation.vault.store, [id]))[0]
+  const stored = async (id: string) => {
+    const { store } = installation.vault
+    return (await tokens.findByIds(store, await schemeTokens.findThirdPartyTokens(store, [id])))[0]
+  }
   const refusedFor = (field: string, code: string, status = 400) => ({
     code: status,
     error: { details: { [field]: { code } }, reversal_status: 'NONE' },

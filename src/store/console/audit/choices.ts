@@ -1,9 +1,8 @@
 // What the filter of the page Audit offers: who acted, and which acts there are. For all of the audit it goes from name to name by an
 // index; of some entities' rows it looks at the newest. It only reads.
-import { knows } from '../../access/audit-list.ts'
 import type { Db } from '../../pool.ts'
 import { entitiesOf, type Sight } from '../../sight.ts'
-import { nameOf } from './rows.ts'
+import { knows, nameOf } from './rows.ts'
 
 /** How many of the newest rows of each of their entities are looked at for people for some entities. */
 const LOOKED = 1_000

@@ -1,7 +1,7 @@
 // Rows of the audit as the console shows them; src/store/access/audit-list.ts has the list. People for some entities see the rows
 // of these entities, and of who acted only people and clients for no other entity; the installation's rows don't exist for them.
 // It only reads.
-import { type AuditShape, knows } from '../../access/audit-list.ts'
+import type { AuditShape } from '../../access/audit-list.ts'
 import type { Db } from '../../pool.ts'
 import { entitiesOf, type Sight } from '../../sight.ts'
 
@@ -40,6 +40,13 @@ const NAMED = 5_000
 
 const seen = (a: string) => `($1::uuid[] is null or ${a}.entity_id = any($1))`
 const ID = (a: string) => `substr(${a}.actor, 8)`
+/** Whether the person may know who it was. `a`: what has the columns of a row. */
+export const knows = (a: string) => `($1::uuid[] is null or case split_part(${a}.actor, ':', 1)
+  when 'person' then exists (select from tokenmill.person as p where p.person_id::text = ${ID(a)} and p.entities <@ $1)
+  when 'client' then exists (select from tokenmill.client as c
+    where c.client_id = ${ID(a)} and not c.system and cardinality(c.entities) > 0 and c.entities <@ $1)
+  else false end)`
+
 const PERSON = (a: string) => `(select p.name from tokenmill.person as p where p.person_id::text = ${ID(a)})`
 const CLIENT = (a: string) => `(select c.name from tokenmill.client as c where c.client_id = ${ID(a)})`
 
@@ -55,7 +62,7 @@ const COLUMNS = (
   coalesce((${a}.detail->'unproved') = 'true', false) as "isUnproved"`
 
 /** As the console may read it, in the list. */
-export const SEEN_AUDIT: AuditShape<SeenAuditRow> = { columns: COLUMNS('l') }
+export const SEEN_AUDIT: AuditShape<SeenAuditRow> = { columns: COLUMNS('l'), knows }
 
 export interface WholeAuditRow extends SeenAuditRow {
   /** Without the proof, and for people who don't know who acted without that person's passkey. */

@@ -1,33 +1,5 @@
 -- The console and its people.
 
--- Acts on keys that wait for a second operator, or that one has confirmed. The message authentication code, under the key
--- that codes rights, covers everything but the time of use: whoever owns the database can't confirm an act.
-create table tokenmill.confirmation (
-  confirmation_id text primary key,
-  -- The act: its name in the audit, and what it is done to.
-  action text not null,
-  subject text not null,
-  -- Clients, and the thumbprints of the keys by which they signed.
-  asked_by text not null,
-  asked_key text not null,
-  asked_at timestamptz not null,
-  expires_at timestamptz not null,
-  confirmed_by text,
-  confirmed_key text,
-  confirmed_at timestamptz,
-  used_at timestamptz,
-  mac bytea not null,
-  mac_version smallint not null,
-  -- A confirmation is used once, also where whoever owns the database puts its row back: its code covers the time of use, and
-  -- the head of the audit at which it was confirmed. Its use is a numbered row behind that head.
-  audit_seq bigint,
-  audit_hash bytea,
-  constraint confirmation_is_whole check (num_nonnulls(confirmed_by, confirmed_key, confirmed_at) in (0, 3)),
-  constraint another_operator_confirms check (confirmed_by <> asked_by and confirmed_key <> asked_key),
-  constraint used_act_was_confirmed check (used_at is null or confirmed_at is not null),
-  constraint confirmed_act_names_the_audit check (num_nonnulls(confirmed_at, audit_seq, audit_hash) in (0, 3))
-);
-
 -- People, their passkeys and their invites. Only acts write them: a worker's, after it checked who acts, and the commands of
 -- an operator. A row that grants a right has a message authentication code, as a client's row has: whoever owns the database
 -- can't make a person. A revoked or used row has none.
@@ -249,6 +221,32 @@ create table tokenmill.display (
 
 -- A revoked display's name may be given again.
 create unique index display_name_stands_once on tokenmill.display (name) where revoked_at is null;
+
+-- What a person's act is to do to copies in the failed set. The copies are in the queues, outside of every transaction here: so
+-- the rows are written in the transaction that checks the act and writes its audit rows, and workers do them afterwards.
+create table tokenmill.failed_act (
+  act_no bigint generated always as identity primary key,
+  -- Of the act; all copies of one selection have the same.
+  nonce text not null,
+  action text not null,
+  kind text not null,
+  copy_id text not null,
+  -- The row in the audit that was written before; null for a copy that can't be sent again, which stays.
+  audit_id bigint,
+  begun_at timestamptz not null default now(),
+  -- A worker that begins moves it ahead, and if the worker dies another one begins then.
+  due_at timestamptz not null default now(),
+  tries smallint not null default 0,
+  -- Null: not done yet. Else `done`, or why not.
+  outcome text,
+  constraint failed_act_stands_once unique (nonce, copy_id),
+  constraint failed_act_is_known check (action in ('failed.retry', 'failed.discard')),
+  constraint only_an_ended_one_is_not_in_the_audit check (audit_id is not null or outcome is not null)
+);
+
+create index failed_act_open on tokenmill.failed_act (act_no) where outcome is null;
+
+create index failed_act_begun on tokenmill.failed_act (begun_at);
 
 -- The rows of a chunk that were REJECTED or FAILED: place in the chunk (from 1), line of the source, outcome and reason. A
 -- receipt's outcomes also hold references, token ids and a part of each card's fingerprint, so the console can't read them.

@@ -968,32 +968,6 @@ alter table tokenmill.receipt_key set (autovacuum_vacuum_scale_factor = 0.02);
 -- Retention finds old answers by it. Keys of receipts go with the receipts.
 create index receipt_key_of_answers on tokenmill.receipt_key (answered_on) where day is null;
 
--- What a person's act is to do to copies in the failed set. The copies are in the queues, outside of every transaction here: so
--- the rows are written in the transaction that checks the act and writes its audit rows, and workers do them afterwards.
-create table tokenmill.failed_act (
-  act_no bigint generated always as identity primary key,
-  -- Of the act; all copies of one selection have the same.
-  nonce text not null,
-  action text not null,
-  kind text not null,
-  copy_id text not null,
-  -- The row in the audit that was written before; null for a copy that can't be sent again, which stays.
-  audit_id bigint,
-  begun_at timestamptz not null default now(),
-  -- A worker that begins moves it ahead, and if the worker dies another one begins then.
-  due_at timestamptz not null default now(),
-  tries smallint not null default 0,
-  -- Null: not done yet. Else `done`, or why not.
-  outcome text,
-  constraint failed_act_stands_once unique (nonce, copy_id),
-  constraint failed_act_is_known check (action in ('failed.retry', 'failed.discard')),
-  constraint only_an_ended_one_is_not_in_the_audit check (audit_id is not null or outcome is not null)
-);
-
-create index failed_act_open on tokenmill.failed_act (act_no) where outcome is null;
-
-create index failed_act_begun on tokenmill.failed_act (begun_at);
-
 create function tokenmill.note_key_change() returns trigger language plpgsql as $$
 begin
   update tokenmill.live_list set change = change + 1;
@@ -1193,3 +1167,48 @@ grant select on tokenmill.shared_key to tokenmill_gateway;
 grant select (purpose, version, state) on tokenmill.data_key to tokenmill_gateway;
 
 grant select on tokenmill.receipt_key to tokenmill_reader;
+
+-- What workers did in each minute: the sum over all of them. A minute is summed anew while workers still report it, and is then final.
+create table tokenmill.work_minute (
+  minute timestamptz not null,
+  kind text not null,
+  -- Rows of chunks, and single jobs.
+  done integer not null,
+  refused integer not null,
+  failed integer not null,
+  -- 95 of 100 attempts began within this time after their job was made; null without an attempt.
+  wait_p95_ms integer,
+  primary key (minute, kind),
+  constraint work_minute_begins_a_minute check (extract(epoch from minute)::bigint % 60 = 0),
+  constraint work_minute_counts_are_counts check (done >= 0 and refused >= 0 and failed >= 0)
+);
+
+-- How a batch went over time, for the chart on its page: at most one point in 10 s, and never many more than 240. A point is
+-- written with the sums of the batch's row, when an operator pauses or resumes the batch, and when it stalls.
+create table tokenmill.batch_sample (
+  batch_no bigint not null references tokenmill.batch,
+  at timestamptz not null,
+  rows_done bigint not null,
+  -- Of these, rows that are REJECTED or FAILED.
+  rows_refused bigint not null,
+  -- From this moment until the next point.
+  state text not null,
+  primary key (batch_no, at),
+  constraint batch_sample_state_is_known check (state in ('RUNNING', 'PAUSED', 'STALLED')),
+  constraint batch_sample_counts_rows check (rows_refused between 0 and rows_done)
+);
+
+-- Retention finds old points by it. Points are added in the order of their times, so few pages of the table make up a range.
+create index batch_sample_age on tokenmill.batch_sample using brin (at);
+
+-- Entities whose capture keys turn by themselves.
+create table tokenmill.capture_turning (
+  entity_id uuid primary key,
+  every_days smallint not null,
+  since timestamptz not null default now(),
+  constraint capture_keys_turn_within_ten_years check (every_days between 30 and 3650)
+);
+
+grant select on tokenmill.work_minute to tokenmill_reader;
+
+grant select on tokenmill.capture_turning to tokenmill_reader;

@@ -37,14 +37,6 @@ create table tokenmill.reseal (
   constraint reseal_place_is_whole check ((at_column is null) = (at_key is null))
 );
 
--- Entities whose capture keys turn by themselves.
-create table tokenmill.capture_turning (
-  entity_id uuid primary key,
-  every_days smallint not null,
-  since timestamptz not null default now(),
-  constraint capture_keys_turn_within_ten_years check (every_days between 30 and 3650)
-);
-
 -- Which operators' events told that a key should be replaced: once before its date, and once at the date.
 create table tokenmill.key_notice (
   key text not null,
@@ -54,8 +46,34 @@ create table tokenmill.key_notice (
   constraint key_notice_stage_is_known check (stage in ('SOON', 'OVER'))
 );
 
-grant select on tokenmill.reseal to tokenmill_reader;
+-- Acts on keys that wait for a second operator, or that one has confirmed. The message authentication code, under the key
+-- that codes rights, covers everything but the time of use: whoever owns the database can't confirm an act.
+create table tokenmill.confirmation (
+  confirmation_id text primary key,
+  -- The act: its name in the audit, and what it is done to.
+  action text not null,
+  subject text not null,
+  -- Clients, and the thumbprints of the keys by which they signed.
+  asked_by text not null,
+  asked_key text not null,
+  asked_at timestamptz not null,
+  expires_at timestamptz not null,
+  confirmed_by text,
+  confirmed_key text,
+  confirmed_at timestamptz,
+  used_at timestamptz,
+  mac bytea not null,
+  mac_version smallint not null,
+  -- A confirmation is used once, also where whoever owns the database puts its row back: its code covers the time of use, and
+  -- the head of the audit at which it was confirmed. Its use is a numbered row behind that head.
+  audit_seq bigint,
+  audit_hash bytea,
+  constraint confirmation_is_whole check (num_nonnulls(confirmed_by, confirmed_key, confirmed_at) in (0, 3)),
+  constraint another_operator_confirms check (confirmed_by <> asked_by and confirmed_key <> asked_key),
+  constraint used_act_was_confirmed check (used_at is null or confirmed_at is not null),
+  constraint confirmed_act_names_the_audit check (num_nonnulls(confirmed_at, audit_seq, audit_hash) in (0, 3))
+);
 
-grant select on tokenmill.capture_turning to tokenmill_reader;
+grant select on tokenmill.reseal to tokenmill_reader;
 
 grant select on tokenmill.key_notice to tokenmill_reader;
