@@ -1,10 +1,11 @@
 // Sends acts to a worker and waits for its answers, which come on a results queue of this process. It decides nothing: the
 // worker checks the person, the proof and the act, whatever was checked here before.
 import type { Clock } from '../../src/clock.ts'
-import { assert, isRefusal } from '../../src/errors.ts'
+import { assert, isRefusal, textOf } from '../../src/errors.ts'
 import type { Result } from '../../src/job/answer/result.ts'
 import type { SigningKey } from '../../src/job/envelope/envelope.ts'
 import { receiptId as receiptIdOf } from '../../src/job/envelope/ids.ts'
+import { reasonIn } from '../../src/job/problem.ts'
 import type { Act } from '../../src/job/system/act.ts'
 import type { Logger } from '../../src/log.ts'
 import type { Queues } from '../../src/queue/engine.ts'
@@ -88,11 +89,11 @@ export function openSender({ queues, signingKey, trusted, audience, clock, log }
 
 const NO_ENTITY = '00000000-0000-0000-0000-000000000000'
 
-function verdictOf({ status, code, record, error }: Result): Verdict {
+function verdictOf({ status, record, error }: Result): Verdict {
   if (status === 'SUCCEEDED') {
     const auditId = record?.['audit_id']
     return { done: true, auditId: auditId === undefined || auditId === null ? null : String(auditId) }
   }
-  const [said] = Object.values(error?.details ?? {})
-  return { done: false, reason: said?.code ?? String(code), text: said?.message ?? 'The worker failed.' }
+  const why = reasonIn(error)
+  return { done: false, reason: why.reason, text: textOf(why) }
 }
