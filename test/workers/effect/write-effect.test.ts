@@ -20,6 +20,7 @@ import { effectsOf, type ProviderEffect, providerEffects } from '../../../worker
 import { findCompensations } from '../../../workers/provider/owed-compensation.ts'
 import { formerOf } from '../../../workers/provider/scheme-replacement.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { until } from '../../support/until.ts'
 import { cardOf, deps as core, receipt, SCOPE, token } from '../line/new-rows.ts'
 
 const deps = { ...core, networks: { effects: providerEffects } }
@@ -113,6 +114,9 @@ function openRecording(count: number): { recording: Db; sent: string[] } {
   }
   return { recording, sent }
 }
+
+/** Transactions of this database that wait for another. */
+const WAITING = `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
 
 describe('an effect', () => {
   it('goes out table by table in one order, before anything has been answered', async () => {
@@ -212,6 +216,43 @@ describe('effects of several decisions', () => {
         [touched].map(({ tokenId }) => ({ clientId: 'c', tokenId })),
       ),
     ).toMatchObject([{ sequence: 9 }])
+  })
+
+  /** Writers of the rows that two decisions may share: they answer for a token, count a miss, and advance a sequence. */
+  const sharing = (row: StoredToken, sequence: number): Effect[] => [
+    { touches: [{ ...touchOf(row), version: 1 }] },
+    { misses: [{ clientId: 'c', tokenScope: SCOPE, digits: row.tokenId.slice(0, 8) }] },
+    { sequences: [{ clientId: 'c', tokenId: row.tokenId, sequence }] },
+  ]
+
+  it.each([
+    [0, 1],
+    [0, 2],
+    [1, 2],
+  ])('wait for one another in one order; exchanged (%i and %i), one of them would have to end', async (one, other) => {
+    const row = token()
+    await write([{ inserts: [row] }])
+    const both = async (theirs: [number, number], sequence: number) => {
+      const [began, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      const ours = sharing(row, sequence)
+      const first = store.transaction(async db => {
+        await writeEffects(db, [ours[one] ?? {}], deps)
+        began.resolve()
+        await goOn.promise
+        await writeEffects(db, [ours[other] ?? {}], deps)
+      })
+      await Promise.race([began.promise, first])
+      const later = sharing(row, sequence + 1)
+      const second = store.transaction(async db => {
+        for (const place of theirs) await writeEffects(db, [later[place] ?? {}], deps)
+      })
+      // The second waits for a row of the first, at once or after the row that it has.
+      await until(async () => (await store.query({ text: WAITING })).rows.length > 0)
+      goOn.resolve()
+      return (await Promise.allSettled([first, second])).map(({ status }) => status)
+    }
+    expect(await both([one, other], 1)).toEqual(['fulfilled', 'fulfilled'])
+    expect((await both([other, one], 3)).sort()).toEqual(['fulfilled', 'rejected'])
   })
 
   it.each<[string, (row: StoredToken) => Effect]>([
