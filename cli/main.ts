@@ -6,7 +6,7 @@ import { Command, CommanderError, Help } from 'commander'
 import { endWithParent } from '../src/lifetime.ts'
 import { readVersion } from '../src/version.ts'
 import { EXIT } from './exit.ts'
-import { processTerminal, say, type Terminal } from './terminal.ts'
+import { print, processTerminal, say, type Terminal } from './terminal.ts'
 
 const SCRIPT = fileURLToPath(import.meta.url)
 
@@ -254,9 +254,13 @@ async function buildProgram(words: readonly string[], terminal: Terminal): Promi
     // So that `migrate diff` and `migrate` may have options of the same names.
     .enablePositionalOptions()
     .configureOutput({
-      writeOut: text => terminal.stdout.write(text),
-      writeErr: text => terminal.stderr.write(text),
-      outputError: (text, write) => write(text.replace(/^error: /, 'tokenmill: ')),
+      writeOut: text => print(terminal, {}, undefined, linesIn(text)),
+      writeErr: text => {
+        for (const line of linesIn(text)) say(terminal, line)
+      },
+      outputError: text => {
+        for (const line of linesOfError(text)) say(terminal, line)
+      },
     })
   const terms = new Map<Command, string>()
   for (const { term, description, load } of ENTRIES) {
@@ -268,6 +272,14 @@ async function buildProgram(words: readonly string[], terminal: Terminal): Promi
   const plain = new Help()
   program.configureHelp({ subcommandTerm: command => terms.get(command) ?? plain.subcommandTerm(command) })
   return program
+}
+
+const linesIn = (text: string) => text.replace(/\n$/, '').split('\n')
+
+/** A refusal repeats words of the command line, which may hold line feeds; only a suggestion is a line of its own. */
+function linesOfError(text: string): string[] {
+  const line = text.replace(/^error: /, 'tokenmill: ').replace(/\n$/, '')
+  return line.split(/\n(?=\(Did you mean [^\n]*\)$)/)
 }
 
 if (import.meta.main) {

@@ -2,6 +2,7 @@
 // travels as `Secret`, errors as codes); the redaction here catches what slips through, but only in members of the
 // names below, at the top of a line or one level down.
 import { type Logger, pino } from 'pino'
+import { cleanJson } from './clean-text.ts'
 
 export type { Logger }
 
@@ -31,6 +32,8 @@ export function openLog(level: string, base: Record<string, unknown> = {}): Logg
       redact: { paths: [...REDACTED, ...REDACTED.map(name => `*.${name}`)], censor: '[redacted]' },
       serializers: { err: once, error: once },
       timestamp: pino.stdTimeFunctions.isoTime,
+      // JSON escapes no control character above U+001F, and no mark of a direction.
+      hooks: { streamWrite: cleanJson },
     },
     pino.destination({ fd: 2, sync: true }),
   )
