@@ -6,7 +6,7 @@ import { Command, CommanderError, Help } from 'commander'
 import { endWithParent } from '../src/lifetime.ts'
 import { readVersion } from '../src/version.ts'
 import { EXIT } from './exit.ts'
-import { print, processTerminal, say, type Terminal } from './terminal.ts'
+import { print, processTerminal, say, type Terminal, takeConsole } from './terminal.ts'
 
 const SCRIPT = fileURLToPath(import.meta.url)
 
@@ -286,7 +286,10 @@ if (import.meta.main) {
   endWithParent()
   // The listener for the parent's end would otherwise keep a finished process alive.
   process.channel?.unref()
-  const status = await run(process.argv.slice(2), processTerminal())
+  const terminal = processTerminal()
+  takeConsole(terminal)
+  process.on('uncaughtException', async error => (await import('./ending.ts')).endUncaught(terminal, error))
+  const status = await run(process.argv.slice(2), terminal)
   // A command that ended well may have set another status itself, for example because some records were rejected.
   if (status !== EXIT.ok) process.exitCode = status
 }

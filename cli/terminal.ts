@@ -4,6 +4,7 @@
 import { once } from 'node:events'
 import { userInfo } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
+import { format } from 'node:util'
 import { cleanJson, cleanText } from '../src/clean-text.ts'
 import { EXIT, Stop } from './exit.ts'
 
@@ -19,6 +20,12 @@ export interface Terminal {
 /** The terminal of this process. */
 export function processTerminal(): Terminal {
   return { env: process.env, stdin: process.stdin, stdout: process.stdout, stderr: process.stderr }
+}
+
+/** What a library writes to the console may quote a server: from now on it is a line for the person. */
+export function takeConsole(terminal: Terminal): void {
+  for (const name of ['debug', 'error', 'info', 'log', 'trace', 'warn'] as const)
+    console[name] = (...words: unknown[]) => say(terminal, format(...words))
 }
 
 /** Prints one line for the person at the terminal. */

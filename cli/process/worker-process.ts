@@ -15,7 +15,7 @@ import { openNetworks } from '../../workers/provider/networks.ts'
 import { openReportMaker } from '../../workers/report/child.ts'
 import type { ResealTimes } from '../../workers/reseal/reseal.ts'
 import { openWebhooks, type WebhookOptions } from '../../workers/webhook/post.ts'
-import { endingOf } from '../ending.ts'
+import { endingOf, endUncaught } from '../ending.ts'
 import { findAuditPlace } from '../open/audit-place.ts'
 import { poolsOf } from '../open/connections.ts'
 import { watchSigning } from '../open/installation-key.ts'
@@ -24,7 +24,7 @@ import { followKeys } from '../open/key-ring.ts'
 import { openOwnQueues, openSession, openVault, type Session } from '../open/open.ts'
 import { findSystemKey } from '../open/system-clients.ts'
 import { openTracing } from '../open/tracing.ts'
-import { processTerminal, say } from '../terminal.ts'
+import { processTerminal, say, takeConsole } from '../terminal.ts'
 import { openProviders } from './providers.ts'
 
 const SCRIPT = fileURLToPath(import.meta.url)
@@ -63,6 +63,8 @@ interface WorkerProcess extends Omit<WorkerOptions, keyof KeyTimes> {
 export async function runWorkerProcess(options: WorkerProcess): Promise<never> {
   endWithParent()
   const terminal = processTerminal()
+  takeConsole(terminal)
+  process.on('uncaughtException', error => endUncaught(terminal, error))
   let session: Session | undefined
   let status = 0
   try {
