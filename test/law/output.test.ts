@@ -63,7 +63,7 @@ it('no other file than those of the tables has such a stream, or the console', (
 
 it('each way to a person is seen', () => {
   const ways = [
-    'terminal.stderr.write(`${name}`)',
+    'terminal.stderr.write(name)',
     'process.stdout.write(name)',
     'stream.write(name)',
     'console.log(name)',
