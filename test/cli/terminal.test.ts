@@ -1,8 +1,9 @@
 // Whatever a command prints, and wherever its text comes from, no terminal obeys it.
 import { PassThrough } from 'node:stream'
-import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { confirm } from '../../cli/confirm.ts'
-import { EXIT, type Stop } from '../../cli/exit.ts'
+import { endUncaught } from '../../cli/ending.ts'
+import { EXIT, Stop } from '../../cli/exit.ts'
 import { run } from '../../cli/main.ts'
 import {
   dataOutput,
@@ -125,6 +126,20 @@ describe('a command', () => {
     const { terminal, err } = openTerminal()
     await run(['statu'], terminal)
     expect(err()).toBe("tokenmill: unknown command 'statu'\n(Did you mean status?)\n")
+  })
+
+  it('that ends by an error that nothing caught says nothing of its message', () => {
+    const { terminal, err } = openTerminal()
+    const exit = vi.spyOn(process, 'exit').mockReturnValue(undefined as never)
+    onTestFinished(() => exit.mockRestore())
+    const end: (thrown: unknown) => void = thrown => endUncaught(terminal, thrown)
+    end(new RangeError(HOSTILE))
+    expect(err()).toMatch(
+      /^tokenmill: unexpected error \(RangeError .+\); this is a defect of tokenmill, please report it\n$/,
+    )
+    end(new Stop(HOSTILE))
+    expect(err()).toBe(`tokenmill: ${SHOWN}\n`)
+    expect(exit.mock.calls).toEqual([[EXIT.failure], [EXIT.failure]])
   })
 
   describe('whose libraries write to the console', () => {
