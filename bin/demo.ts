@@ -7,7 +7,7 @@ import { migrateFile, report } from '../cli/commands/migrate.ts'
 import { endingOf } from '../cli/ending.ts'
 import { openSession } from '../cli/open/open.ts'
 import { openProducer } from '../cli/process/producer.ts'
-import { processTerminal, say } from '../cli/terminal.ts'
+import { print, processTerminal, say } from '../cli/terminal.ts'
 import { makePgpKeyPair } from '../producers/rows/openpgp/decrypt.ts'
 import { BUILT_IN } from '../producers/rows/profile/built-in.ts'
 import { discard } from '../src/embedded/server.ts'
@@ -81,9 +81,9 @@ async function demo(): Promise<void> {
     const summary = await migrateFile(session, file, options, new AbortController().signal)
     report(session, summary, {})
     const lines = (await readFile(summary.results, 'utf8')).split('\n')
-    show(`\nThe first rows of the results:\n${lines.slice(0, ROWS_SHOWN + 1).join('\n')}\n`)
+    show('', 'The first rows of the results:', ...lines.slice(0, ROWS_SHOWN + 1), '')
     const shared = sharedCard(lines)
-    if (shared) show(`Two customers have one card, so they share its token:\n${shared.join('\n')}\n`)
+    if (shared) show('Two customers have one card, so they share its token:', ...shared, '')
     show(`results   ${relative('.', summary.results)}`)
     show(`manifest  ${relative('.', summary.manifest)}`)
     show(
@@ -94,7 +94,7 @@ async function demo(): Promise<void> {
     say(terminal, 'A day of sample transactions, and the nightly report of it ...')
     show(`nightly   ${relative('.', await reportNight(session, producing))}`)
     const { line, answer } = await readOverHttp(session, summary.results)
-    show(`\nOne of the tokens, over HTTP:\n$ ${line}\n${answer}\n`)
+    show('', 'One of the tokens, over HTTP:', `$ ${line}`, ...answer.split('\n'), '')
     say(terminal, 'To go on with these tokens: TOKENMILL_DATA_DIR=.tokenmill-demo npm start')
   } finally {
     await session.lifetime.close()
@@ -113,7 +113,7 @@ function sharedCard(lines: readonly string[]): [string, string] | undefined {
   return undefined
 }
 
-const show = (text: string) => terminal.stdout.write(`${text}\n`)
+const show = (...lines: string[]) => print(terminal, {}, undefined, lines)
 
 endWithParent()
 demo().then(

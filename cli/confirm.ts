@@ -1,5 +1,6 @@
 // Asks a person before a command does what can't be undone.
 import { createInterface } from 'node:readline/promises'
+import { cleanText } from '../src/clean-text.ts'
 import { EXIT, Stop } from './exit.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -8,7 +9,7 @@ export async function confirm({ stdin, stderr }: Terminal, question: string): Pr
   if (!('isTTY' in stdin && stdin.isTTY)) throw new Stop(`${question} Say so with --yes.`, EXIT.usage)
   const lines = createInterface({ input: stdin, output: stderr })
   try {
-    const answer = await lines.question(`${question} [y/N] `)
+    const answer = await lines.question(cleanText(`${question} [y/N] `))
     if (!/^y(es)?$/i.test(answer.trim())) throw new Stop('Nothing was changed.')
   } finally {
     lines.close()

@@ -9,6 +9,7 @@ import { causeOf } from '../src/server-error.ts'
 import { Unfit } from '../src/store/connection/server-state.ts'
 import { LostRace, toStoreFault } from '../src/store/pool.ts'
 import { EXIT, Stop } from './exit.ts'
+import { say, type Terminal } from './terminal.ts'
 
 interface Ending {
   status: number
@@ -48,6 +49,13 @@ export function endingOf(thrown: unknown): Ending {
   const { name, at } = describeError(error)
   const where = [code ?? name, at].filter(Boolean).join(' ')
   return { status: EXIT.failure, line: `unexpected error (${where}); this is a defect of tokenmill, please report it` }
+}
+
+/** Ends the process by an error that nothing caught. Node would print its message, which can quote anything. */
+export function endUncaught(terminal: Terminal, thrown: unknown): never {
+  const { line } = endingOf(thrown)
+  if (line !== undefined) say(terminal, `tokenmill: ${line}`)
+  process.exit(EXIT.failure)
 }
 
 const WHERE_TO_LOOK: Partial<Record<Fault['code'], string>> = {

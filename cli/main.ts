@@ -6,7 +6,7 @@ import { Command, CommanderError, Help } from 'commander'
 import { endWithParent } from '../src/lifetime.ts'
 import { readVersion } from '../src/version.ts'
 import { EXIT } from './exit.ts'
-import { processTerminal, say, type Terminal } from './terminal.ts'
+import { print, processTerminal, say, type Terminal, takeConsole } from './terminal.ts'
 
 const SCRIPT = fileURLToPath(import.meta.url)
 
@@ -254,9 +254,13 @@ async function buildProgram(words: readonly string[], terminal: Terminal): Promi
     // So that `migrate diff` and `migrate` may have options of the same names.
     .enablePositionalOptions()
     .configureOutput({
-      writeOut: text => terminal.stdout.write(text),
-      writeErr: text => terminal.stderr.write(text),
-      outputError: (text, write) => write(text.replace(/^error: /, 'tokenmill: ')),
+      writeOut: text => print(terminal, {}, undefined, linesIn(text)),
+      writeErr: text => {
+        for (const line of linesIn(text)) say(terminal, line)
+      },
+      outputError: text => {
+        for (const line of linesOfError(text)) say(terminal, line)
+      },
     })
   const terms = new Map<Command, string>()
   for (const { term, description, load } of ENTRIES) {
@@ -270,11 +274,22 @@ async function buildProgram(words: readonly string[], terminal: Terminal): Promi
   return program
 }
 
+const linesIn = (text: string) => text.replace(/\n$/, '').split('\n')
+
+/** A refusal repeats words of the command line, which may hold line feeds; only a suggestion is a line of its own. */
+function linesOfError(text: string): string[] {
+  const line = text.replace(/^error: /, 'tokenmill: ').replace(/\n$/, '')
+  return line.split(/\n(?=\(Did you mean [^\n]*\)$)/)
+}
+
 if (import.meta.main) {
   endWithParent()
   // The listener for the parent's end would otherwise keep a finished process alive.
   process.channel?.unref()
-  const status = await run(process.argv.slice(2), processTerminal())
+  const terminal = processTerminal()
+  takeConsole(terminal)
+  process.on('uncaughtException', async error => (await import('./ending.ts')).endUncaught(terminal, error))
+  const status = await run(process.argv.slice(2), terminal)
   // A command that ended well may have set another status itself, for example because some records were rejected.
   if (status !== EXIT.ok) process.exitCode = status
 }

@@ -1,6 +1,7 @@
 // Ends the waiting of a run for answers: 20 s after the run was asked to stop, or after a given time without any
 // answer. The next run of the same command sends unanswered jobs again.
 import type { Writable } from 'node:stream'
+import { cleanText } from '../src/clean-text.ts'
 
 export interface AnswerDeadlineOptions {
   /** When aborted, nothing more is sent. */
@@ -29,7 +30,7 @@ export const FINISH_MS = 20_000
  * there.
  */
 export function tellTo(stream: Writable & { isTTY?: boolean }): (line: string) => void {
-  return line => stream.write(`${stream.isTTY ? '\r\u001b[K' : ''}tokenmill: ${line}\n`)
+  return line => stream.write(`${stream.isTTY ? '\r\u001b[K' : ''}tokenmill: ${cleanText(line)}\n`)
 }
 
 export function openAnswerDeadline({

@@ -1,6 +1,7 @@
 // Shows the progress of a run on standard error: a bar in the last line of a terminal, else a line every ten seconds.
 // The caller counts. The line says, too, what the run waits for and since when: a server that refuses or is away, or one that
 // holds up the workers who have its oldest job.
+import { cleanText } from '../src/clean-text.ts'
 import type { Clock } from '../src/clock.ts'
 import { FAULTS, type FaultCode } from '../src/errors.ts'
 import { type Counts, noCounts, OUTCOMES, sumOf } from '../src/job/outcome.ts'
@@ -44,8 +45,8 @@ export function openProgress(options: ProgressOptions): Progress {
     const rows = sumOf(counts)
     const { rate, left } = measureRun({ rows, done, total, ms: clock() - start })
     const waits = waitsFor()
-    const told = waits === undefined ? left : `${left} (${waits})`
-    return { rows, rate, left: told, outcomes: `${describe(counts)}${awaited?.text() ?? ''}` }
+    const told = waits === undefined ? left : `${left} (${cleanText(waits)})`
+    return { rows, rate, left: told, outcomes: `${describe(counts)}${cleanText(awaited?.text() ?? '')}` }
   }
   const printer =
     stream.isTTY === true && total !== undefined

@@ -1,7 +1,8 @@
 // The log: one JSON line per event on standard error. First of all no code passes a secret to a logger (card data
 // travels as `Secret`, errors as codes); the redaction here catches what slips through, but only in members of the
 // names below, at the top of a line or one level down.
-import { type Logger, pino } from 'pino'
+import { type DestinationStream, type Logger, pino } from 'pino'
+import { cleanJson } from './clean-text.ts'
 
 export type { Logger }
 
@@ -22,8 +23,12 @@ const REDACTED = [
   'request',
 ]
 
-/** `level`: a level of pino; `base`: fields of every line, such as the process's role. */
-export function openLog(level: string, base: Record<string, unknown> = {}): Logger {
+/** `level`: a level of pino; `base`: fields of every line, such as the process's role; `stream`: by default standard error. */
+export function openLog(
+  level: string,
+  base: Record<string, unknown> = {},
+  stream: DestinationStream = pino.destination({ fd: 2, sync: true }),
+): Logger {
   return pino(
     {
       level,
@@ -31,8 +36,10 @@ export function openLog(level: string, base: Record<string, unknown> = {}): Logg
       redact: { paths: [...REDACTED, ...REDACTED.map(name => `*.${name}`)], censor: '[redacted]' },
       serializers: { err: once, error: once },
       timestamp: pino.stdTimeFunctions.isoTime,
+      // JSON escapes no control character above U+001F, and no mark of a direction.
+      hooks: { streamWrite: cleanJson },
     },
-    pino.destination({ fd: 2, sync: true }),
+    stream,
   )
 }
 

@@ -1,6 +1,7 @@
 // The registry of one process's metrics, in Prometheus' text format. Each room lists its metrics in a file
 // `metrics.ts`, so that a process shows only the metrics of its role; docs/metrics.md lists them all.
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { cleanText } from './clean-text.ts'
 import { readVersion } from './version.ts'
 
 /**
@@ -76,7 +77,7 @@ export function openRegistry({ role, process = role }: RegistryOptions): Metrics
       collectDefaultMetrics({ register: registry })
       for (const name of MISNAMED) registry.removeSingleMetric(name)
     },
-    snapshot: () => registry.getMetricsAsJSON(),
+    snapshot: async () => (await registry.getMetricsAsJSON()).map(withCleanLabels),
   }
   opened
     .gauge('build_info', 'Always 1: the release that runs, and the role of the process.', { version: [], role: [] })
@@ -90,6 +91,15 @@ function combine<L extends Labels>(labels: L | undefined): Record<NameOf<L>, str
   for (const [label, values] of Object.entries(labels ?? {}))
     series = series.flatMap(one => values.map(value => ({ ...one, [label]: value })))
   return series as Record<NameOf<L>, string>[]
+}
+
+/** Values of labels may be names that others chose, and an alert repeats them. */
+function withCleanLabels<M extends { values: { labels: object }[] }>(metric: M): M {
+  const clean = (labels: object) =>
+    Object.fromEntries(
+      Object.entries(labels).map(([name, value]) => [name, typeof value === 'string' ? cleanText(value) : value]),
+    )
+  return { ...metric, values: metric.values.map(value => ({ ...value, labels: clean(value.labels) })) }
 }
 
 /** One metrics page for several processes. Their series differ in the label `process`. */

@@ -2,6 +2,7 @@
 // /.well-known/jwks.json. The product's own HTTP interface is elsewhere.
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { cleanText } from './clean-text.ts'
 import { ConfigError } from './config.ts'
 import type { Health } from './health.ts'
 import { CONTENT_TYPE, pageOf, type Snapshot } from './metrics.ts'
@@ -64,7 +65,7 @@ export async function openOps({ host, port, reasons, snapshots, jwks }: OpsOptio
       '/readyz': async () => {
         const lines = await reasons()
         if (lines.length === 0) answer(200, 'ready\n')
-        else answer(503, `${lines.join('\n')}\n`)
+        else answer(503, `${lines.map(cleanText).join('\n')}\n`)
       },
       '/metrics': async () => answer(200, await pageOf(await snapshots()), CONTENT_TYPE),
     }

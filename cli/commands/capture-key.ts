@@ -43,7 +43,7 @@ export function add(terminal: Terminal, alias: string, options: AddOptions): Pro
     })
     const publicKey = withStatement(added.publicKey, added.statement)
     const shown = { alias, number: added.number, entity_id: options.entity, type: key.type, public_key: publicKey }
-    print(terminal, options, shown, publicKey.trimEnd())
+    print(terminal, options, shown, publicKey.trimEnd().split('\n'))
   })
 }
 
@@ -114,6 +114,6 @@ export function show(terminal: Terminal, alias: string, options: JsonOption): Pr
     const publicKey = withStatement(key.publicKey, key.statement)
     const { number, entityId, type } = key
     const shown = { alias, number, entity_id: entityId, type, public_key: publicKey }
-    print(terminal, options, shown, publicKey.trimEnd())
+    print(terminal, options, shown, publicKey.trimEnd().split('\n'))
   })
 }

@@ -65,7 +65,7 @@ export function rotate(terminal: Terminal, alias: string, options: RotateOptions
     const publicKey = withStatement(key.publicKey, key.statement)
     const { number, entityId, type } = key
     const shown = { alias, number, entity_id: entityId, type, is_new: isNew, from, public_key: publicKey }
-    print(terminal, options, shown, publicKey.trimEnd())
+    print(terminal, options, shown, publicKey.trimEnd().split('\n'))
   })
 }
 

@@ -12,7 +12,7 @@ import { onSignal } from '../../src/lifetime.ts'
 import type { JsonOption } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
 import { decryption } from '../open/encrypted-file.ts'
-import { facts, print, say, type Terminal, table } from '../terminal.ts'
+import { facts, paragraphs, print, say, type Terminal, table } from '../terminal.ts'
 import { profileOf } from './profile.ts'
 
 interface Options extends JsonOption {
@@ -54,7 +54,7 @@ async function writeDraft(path: string, { profile: whole, sketch, open }: Inspec
   })
 }
 
-function textOf({ form, hasHeader, rowsJudged, columns, cards }: Inspection): string {
+function textOf({ form, hasHeader, rowsJudged, columns, cards }: Inspection): string[] {
   const head = facts({
     form: form.type,
     encoding: form.encoding,
@@ -62,12 +62,12 @@ function textOf({ form, hasHeader, rowsJudged, columns, cards }: Inspection): st
     header: hasHeader === undefined ? undefined : hasHeader ? 'yes' : 'none; columns go by number',
   })
   const parts = [head]
-  if (columns.length > 0) parts.push(`columns, by the first ${rowsJudged} rows:\n${columnsText(columns)}`)
+  if (columns.length > 0) parts.push([`columns, by the first ${rowsJudged} rows:`, ...columnsText(columns)])
   if (cards) parts.push(cardsText(cards))
-  return parts.join('\n\n')
+  return paragraphs(parts)
 }
 
-function columnsText(columns: readonly ColumnGuess[]): string {
+function columnsText(columns: readonly ColumnGuess[]): string[] {
   const rows = columns.map(column => [
     shown(column.name),
     column.meaning ?? '-',
@@ -86,7 +86,7 @@ function formsText({ forms = {}, ambiguous = 0, separated = 0 }: ColumnGuess): s
   return [...counts, ...both, ...separators].join(', ')
 }
 
-function cardsText(cards: CardFindings): string {
+function cardsText(cards: CardFindings): string[] {
   const { references, sharing } = cards
   return facts({
     rows: String(cards.rows),

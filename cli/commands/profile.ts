@@ -43,7 +43,7 @@ export async function list(terminal: Terminal, options: JsonOption): Promise<voi
 }
 
 export async function show(terminal: Terminal, name: string): Promise<void> {
-  terminal.stdout.write(`${JSON.stringify(await profileOf(name), null, 2)}\n`)
+  print(terminal, { json: true }, await profileOf(name), '')
 }
 
 export async function check(
@@ -55,8 +55,8 @@ export async function check(
   const profile = await profileOf(name)
   const { rows, count } = file === undefined ? NOTHING_READ : await readAll(terminal, profile, file, options)
   const about = [`${profile.name}: ${profile.title}`, ...rows.map(sentenceOf)]
-  const text = [...about, ...(count ? sentencesOf(count) : [])].join('\n')
-  print(terminal, options, { name: profile.name, title: profile.title, rows, count }, text)
+  const lines = [...about, ...(count ? sentencesOf(count) : [])]
+  print(terminal, options, { name: profile.name, title: profile.title, rows, count }, lines)
 }
 
 interface Checked {

@@ -15,7 +15,7 @@ import { pagesOf } from '../../src/store/reference/reference-views.ts'
 import { shownReuseToken } from '../../src/token/render.ts'
 import { EXIT, Stop } from '../exit.ts'
 import { openCommandStore, withSession } from '../open/open.ts'
-import { actor, say, type Terminal } from '../terminal.ts'
+import { actor, dataOutput, say, type Terminal } from '../terminal.ts'
 
 interface ExportOptions {
   scope: string
@@ -27,6 +27,7 @@ const SAY_EVERY_MS = 10_000
 
 export function run(terminal: Terminal, { scope, format, out }: ExportOptions): Promise<void> {
   return withSession(terminal, async session => {
+    const target = out ?? dataOutput(terminal)
     const { store } = await openCommandStore(session)
     if (!(await scopes.find(store, scope))) throw new Stop(`there is no token scope ${scope}`, EXIT.usage)
     let rows = 0
@@ -41,8 +42,8 @@ export function run(terminal: Terminal, { scope, format, out }: ExportOptions): 
     const { auditUrl } = session.config
     await withAccess(store, access, { waits: auditUrl !== undefined }, async handsOut => {
       const lines = linesOf({ store, scope, handsOut }, format, tell)
-      if (out === undefined) await pipeline(lines, terminal.stdout, { end: false })
-      else await writeFile(out, lines)
+      if (typeof target === 'string') await writeFile(target, lines)
+      else await pipeline(lines, target, { end: false })
     })
     say(terminal, `${rows} references${out === undefined ? '' : ` are in ${out}`}`)
   })

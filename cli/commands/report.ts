@@ -122,7 +122,7 @@ async function requestAndWait(
       if (error.code < 500) throw new Stop(`A worker refused it: ${text}`, EXIT.incomplete)
       throw new Stop(`The report failed (code ${error.code}, ${moment(error.timestamp)}). ${FAILED_NEXT}`)
     }
-    print(terminal, options, record, `${record?.['reportUid']}\n${record?.['fileName']}`)
+    print(terminal, options, record, [`${record?.['reportUid']}`, `${record?.['fileName']}`])
     if (!options.json)
       say(terminal, `Download it: tokenmill report download ${record?.['reportUid']} --out ${record?.['fileName']}`)
   } catch (thrown) {

@@ -17,7 +17,7 @@ import type { JsonOption } from '../command.ts'
 import { EXIT, Stop } from '../exit.ts'
 import { openCommandStore, withSession } from '../open/open.ts'
 import { openReportFiles } from '../open/report-files.ts'
-import { actor, moment, print, say, type Terminal, table } from '../terminal.ts'
+import { actor, dataOutput, moment, print, say, type Terminal, table } from '../terminal.ts'
 import { findClient } from './client/find-client.ts'
 
 interface ListOptions extends JsonOption {
@@ -63,6 +63,7 @@ export function list(terminal: Terminal, options: ListOptions): Promise<void> {
 
 export function download(terminal: Terminal, uid: string, options: JsonOption & { out?: string }): Promise<void> {
   return withSession(terminal, async session => {
+    const target = options.out ?? dataOutput(terminal)
     const files = openReportFiles(session)
     const { store } = await openCommandStore(session)
     const found = await reports.find(store, uid)
@@ -73,8 +74,8 @@ export function download(terminal: Terminal, uid: string, options: JsonOption & 
     const access = { actor: actor(), action: 'report.download', subject: uid, detail: { sha256 } }
     await withAccess(store, access, { waits: session.config.auditUrl !== undefined }, async () => {
       const file = await readReport(files, { storageKey, bytes, sha256 })
-      if (options.out === undefined) await pipeline(file, terminal.stdout, { end: false })
-      else await writeWhole(file, options.out)
+      if (typeof target === 'string') await writeWhole(file, target)
+      else await pipeline(file, target, { end: false })
     })
     if (options.out === undefined) return
     say(terminal, `${options.out}: ${bytes} bytes, SHA-256 ${sha256}`)

@@ -1,5 +1,4 @@
 // `tokenmill results`: prints a client's results as they arrive, or publishes stored results again.
-import { once } from 'node:events'
 import { join } from 'node:path'
 import { readClientFile } from '../../producers/client/client-file.ts'
 import { connect } from '../../producers/client.ts'
@@ -10,7 +9,7 @@ import * as outbox from '../../src/store/job/outbox.ts'
 import type { JsonOption } from '../command.ts'
 import { openCommandStore, openQueues, openSession, withSession } from '../open/open.ts'
 import { openProducer } from '../process/producer.ts'
-import { print, say, type Terminal } from '../terminal.ts'
+import { print, printJsonLine, say, type Terminal } from '../terminal.ts'
 
 /** So many rows of the outbox are read at once; and after so long it is said that this goes on, in ms. */
 const PAGE = 20_000
@@ -34,7 +33,7 @@ export async function follow(terminal: Terminal, options: Options): Promise<void
     session.lifetime.onClose('client', () => client.close())
     client.results(async delivery => {
       // A result is acknowledged only when the reader of standard output has taken its line.
-      if (!terminal.stdout.write(`${JSON.stringify(delivery)}\n`)) await once(terminal.stdout, 'drain')
+      await printJsonLine(terminal, JSON.stringify(delivery))
     })
     const ended = untilSignal()
     say(terminal, 'tokenmill: following results; Ctrl-C ends it.')

@@ -48,15 +48,15 @@ async function ensure(session: Session, purpose: logins.LoginPurpose, options: O
     })
   if (options.printSql) {
     await write()
-    const sql = ['begin', ...statements, 'commit'].map(line => `${line};`).join('\n')
-    print(terminal, options, { ...told, sql }, sql)
+    const lines = ['begin', ...statements, 'commit'].map(line => `${line};`)
+    print(terminal, options, { ...told, sql: lines.join('\n') }, lines)
     return say(
       terminal,
       `Let the owner of the database ${login.database}, who may create roles, run these statements; until then the URL in ${path} does not work.`,
     )
   }
   await openLogin(store, login, statements, write)
-  print(terminal, options, told, `${login.exists ? 'changed' : 'made   '}   ${login.name}\nmade      ${path}`)
+  print(terminal, options, told, [`${login.exists ? 'changed' : 'made   '}   ${login.name}`, `made      ${path}`])
   say(terminal, `Give DATABASE_URL of ${path} to ${USERS[purpose]} in place of the owner's.`)
 }
 

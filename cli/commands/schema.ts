@@ -29,7 +29,7 @@ export function upgradeStore(terminal: Terminal, options: Options): Promise<void
       files,
     }
     const lines = [...upgraded.migrations.map(name => `migrated  ${name}`), ...files.map(path => `made      ${path}`)]
-    print(terminal, options, value, lines.join('\n') || 'up to date')
+    print(terminal, options, value, lines.length === 0 ? 'up to date' : lines)
     const { kekFile } = upgraded
     if (kekFile !== undefined && upgraded.files.includes(kekFile) && options.makeKek !== undefined)
       say(terminal, `Keep ${kekFile} apart from the database, back it up, and set TOKENMILL_KEK_FILE to it.`)

@@ -22,7 +22,7 @@ export async function kms(terminal: Terminal, options: Options): Promise<void> {
     const settings = { TOKENMILL_KEK: EXAMPLE, ...simulator.env }
     const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}`)
     const ended = untilSignal()
-    print(terminal, options, settings, lines.join('\n'))
+    print(terminal, options, settings, lines)
     say(
       terminal,
       'Start tokenmill with the settings above. For rehearsals only: whoever knows the ARN can open what such a key wraps. Ctrl-C ends it.',

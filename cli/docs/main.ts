@@ -3,6 +3,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { processTerminal, say } from '../terminal.ts'
 import { asyncApi } from './asyncapi.ts'
 import { reportsPage } from './reports.ts'
 import { resultsPage } from './results.ts'
@@ -34,5 +35,5 @@ async function writeDocs(docs: string): Promise<number> {
 
 if (import.meta.main) {
   const docs = fileURLToPath(new URL('../../docs', import.meta.url))
-  process.stderr.write(`${await writeDocs(docs)} documents written\n`)
+  say(processTerminal(), `${await writeDocs(docs)} documents written`)
 }

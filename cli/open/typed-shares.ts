@@ -5,7 +5,7 @@ import { Writable } from 'node:stream'
 import type { NamedShare } from '../../src/vault/shares/key-shares.ts'
 import { HEADING, isUnreadable, LINES, readLine, readShare } from '../../src/vault/shares/share-text.ts'
 import { EXIT, Stop } from '../exit.ts'
-import { readAll, say, type Terminal } from '../terminal.ts'
+import { prompt, readAll, say, type Terminal } from '../terminal.ts'
 
 const TEXT_BYTES_MAX = 64 * 1024
 
@@ -65,14 +65,14 @@ async function askForLines(terminal: Terminal, lines: HiddenLines, number: numbe
 }
 
 interface HiddenLines {
-  ask(prompt: string): Promise<string>
+  ask(text: string): Promise<string>
   close(): void
 }
 
 /** Lines of a terminal. The line editor writes into nothing, so no letter is shown. */
-function openHiddenLines({ stdin, stderr }: Terminal): HiddenLines {
+function openHiddenLines(terminal: Terminal): HiddenLines {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
-  const editor = createInterface({ input: stdin, output: nowhere, terminal: true, historySize: 0 })
+  const editor = createInterface({ input: terminal.stdin, output: nowhere, terminal: true, historySize: 0 })
   // Pasted lines come faster than they are asked for.
   const early: string[] = []
   let heard: ((line: string | undefined) => void) | undefined
@@ -94,10 +94,10 @@ function openHiddenLines({ stdin, stderr }: Terminal): HiddenLines {
       else heard = resolve
     })
   return {
-    ask: async prompt => {
-      stderr.write(prompt)
+    ask: async text => {
+      prompt(terminal, text)
       const line = await next()
-      stderr.write('\n')
+      say(terminal, '')
       if (line === undefined) throw new Stop('Nothing was made.', EXIT.interrupted)
       return line
     },

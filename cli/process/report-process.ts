@@ -8,10 +8,11 @@ import { Mismatch } from '../../src/report/tie-out.ts'
 import { openStore } from '../../src/store/pool.ts'
 import type { Said } from '../../workers/report/child.ts'
 import { makeReport, type ReportTask } from '../../workers/report/make.ts'
+import { endUncaught } from '../ending.ts'
 import { poolsOf } from '../open/connections.ts'
 import { openDatabase, openSession, type Session } from '../open/open.ts'
 import { openReportFiles } from '../open/report-files.ts'
-import { processTerminal } from '../terminal.ts'
+import { processTerminal, takeConsole } from '../terminal.ts'
 
 /** The time limit of one statement of a report, which may sort all rows, in ms. */
 const STATEMENT_MS_MAX = 15 * 60_000
@@ -48,8 +49,11 @@ async function answer(session: Session, task: ReportTask): Promise<Said> {
 }
 
 endWithParent()
+const terminal = processTerminal()
+takeConsole(terminal)
+process.on('uncaughtException', error => endUncaught(terminal, error))
 process.once('message', async (task: ReportTask) => {
-  const session = openSession(processTerminal(), 'report')
+  const session = openSession(terminal, 'report')
   const said = await answer(session, task)
   await session.lifetime.close()
   process.send?.(said, () => process.exit(0))

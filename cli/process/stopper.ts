@@ -27,9 +27,11 @@ export function stopper({ terminal, lifetime }: Pick<Session, 'terminal' | 'life
   }
   const deaf = onSignal(['SIGINT', 'SIGTERM'], () => {
     if (controller.signal.aborted) process.exit(EXIT.interrupted)
+    // Ends the line in which a terminal shows `^C`.
+    say(terminal, '')
     say(
       terminal,
-      '\ntokenmill: finishing the work in flight, for at most 20 s; run the same command again to continue. A second signal ends it at once.',
+      'tokenmill: finishing the work in flight, for at most 20 s; run the same command again to continue. A second signal ends it at once.',
     )
     // Code that reads a file, or waits for a server to start, doesn't check the abort signal.
     late = setTimeout(cut, FINISH_MS + LATE_MS)

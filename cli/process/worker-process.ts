@@ -16,7 +16,7 @@ import { openNetworks } from '../../workers/provider/networks.ts'
 import { openReportMaker } from '../../workers/report/child.ts'
 import type { ResealTimes } from '../../workers/reseal/reseal.ts'
 import { openWebhooks, type WebhookOptions } from '../../workers/webhook/post.ts'
-import { endingOf } from '../ending.ts'
+import { endingOf, endUncaught } from '../ending.ts'
 import { findAuditPlace } from '../open/audit-place.ts'
 import { poolsOf } from '../open/connections.ts'
 import { watchSigning } from '../open/installation-key.ts'
@@ -25,7 +25,7 @@ import { followKeys } from '../open/key-ring.ts'
 import { openOwnQueues, openSession, openVault, type Session } from '../open/open.ts'
 import { findSystemKey } from '../open/system-clients.ts'
 import { openTracing } from '../open/tracing.ts'
-import { processTerminal } from '../terminal.ts'
+import { processTerminal, say, takeConsole } from '../terminal.ts'
 import { openProviders } from './providers.ts'
 
 const SCRIPT = fileURLToPath(import.meta.url)
@@ -63,17 +63,20 @@ interface WorkerProcess extends Omit<WorkerOptions, keyof KeyTimes> {
 /** Runs until its supervisor ends or a signal comes, then exits. */
 export async function runWorkerProcess(options: WorkerProcess): Promise<never> {
   endWithParent()
+  const terminal = processTerminal()
+  takeConsole(terminal)
+  process.on('uncaughtException', error => endUncaught(terminal, error))
   let session: Session | undefined
   let status = 0
   try {
     const worker = readWorkerSettings(process.env, CATALOGUE)
-    session = openSession(processTerminal(), nameOf(worker))
+    session = openSession(terminal, nameOf(worker))
     const { script, inspect, keys, ...others } = options
     const run = { worker, cell: { script, env: process.env }, beatMs: keys?.beatMs, inspect }
     await runWorkers(await openWorker(session, worker, { ...keys, ...others }), run)
   } catch (error) {
     const ending = endingOf(error)
-    if (ending.line) process.stderr.write(`tokenmill: ${ending.line}\n`)
+    if (ending.line) say(terminal, `tokenmill: ${ending.line}`)
     status = ending.status
   }
   await session?.lifetime.close()

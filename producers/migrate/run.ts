@@ -103,6 +103,7 @@ async function runLocked(locked: LockedRun, deps: FileRunDeps): Promise<Summary>
   const { options, source, rowOptions, validated, batchId, expected, began } = locked
   const run = await openRun(options, batchId, validated, began)
   await discardAnswers(deps, replyToOf(batchId))
+  const tell = tellTo(deps.stream)
   const client = await connect({
     queues: deps.queues,
     credentials: deps.credentials,
@@ -110,7 +111,7 @@ async function runLocked(locked: LockedRun, deps: FileRunDeps): Promise<Summary>
     log: deps.log,
     clock: deps.clock,
     checkKey: deps.checkKey,
-    tell: tellTo(deps.stream),
+    tell,
     ...(deps.resendMs === undefined ? {} : { resendMs: deps.resendMs }),
   })
   try {
@@ -122,15 +123,13 @@ async function runLocked(locked: LockedRun, deps: FileRunDeps): Promise<Summary>
     )
     const { chunkRecords } = run
     if (options.profile && run.variant === 'run' && !run.checkpoint)
-      deps.stream.write(firstCards(options.profile.name, chunks.first?.rows ?? []))
+      for (const line of firstCards(options.profile.name, chunks.first?.rows ?? [])) tell(line)
     const extent =
       validated &&
       (await measureExtent(source, { ...rowOptions, migration: options.migration }, validated, chunkRecords))
     const limit = limitInChunks(options.limit, extent, chunkRecords)
     if (limit !== undefined && options.limit !== limit * chunkRecords)
-      deps.stream.write(
-        `tokenmill: --limit ${options.limit} is rounded up to ${limit} whole chunks of ${chunkRecords} rows\n`,
-      )
+      tell(`--limit ${options.limit} is rounded up to ${limit} whole chunks of ${chunkRecords} rows`)
     // The digest of standard input is known only at its end.
     const inputSha256 = validated?.digests.sha256 ?? createHash('sha256').update(batchId).digest('hex')
     const sent = await sendAll(chunks.all, {

@@ -2,6 +2,7 @@
 // message names line and column. It quotes a name only if the name can't be card data: the first row of a file without
 // a header holds a card.
 import { z } from 'zod'
+import { cleanJson } from '../../src/clean-text.ts'
 import { COLUMN_NAMES, COLUMNS, type ColumnName, isColumnOf, NEEDED, type RecordKind } from './columns.ts'
 import { FileError } from './file-error.ts'
 import type { KeptField } from './kept.ts'
@@ -238,11 +239,8 @@ function nearTo(name: string): ColumnName | undefined {
 export function shown(name: string): string {
   if (name === '') return '"" (an empty name)'
   if (name.length > 64 || looksLikeData(name)) return '(a name not shown here)'
-  return JSON.stringify(name).replace(INVISIBLE, sign => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return cleanJson(JSON.stringify(name))
 }
-// JSON.stringify leaves DEL, 8-bit control characters and marks that change the direction of text as they are, and a
-// terminal would obey them.
-const INVISIBLE = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu
 
 export function columnsOf(kind: RecordKind): string {
   return `Columns of ${kind}: ${COLUMN_NAMES.filter(name => isColumnOf(kind, name)).join(', ')}.`

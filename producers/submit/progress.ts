@@ -1,6 +1,7 @@
 // Shows the progress of `submit` on standard error: on a terminal one line that is overwritten, else a line every ten
 // seconds; and a hint if no worker seems to take the jobs.
 import type { Writable } from 'node:stream'
+import { cleanText } from '../../src/clean-text.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import type { Client } from '../client.ts'
@@ -37,7 +38,7 @@ export function watchSubmit(
   const terminal = stream.isTTY === true
   const awaited = watchAwaited({ queues, client, clock: systemClock })
   const print = () => {
-    const line = `${lineOf(totals, startedAt)}${awaited.text()}`
+    const line = `${lineOf(totals, startedAt)}${cleanText(awaited.text())}`
     stream.write(terminal ? `\r\u001b[K${line}` : `${line}\n`)
   }
   const ticking = setInterval(print, terminal ? TERMINAL_MS : EVERY_MS)
@@ -52,7 +53,7 @@ export function watchSubmit(
     }
   }
   function say(text: string): void {
-    stream.write(`${terminal ? '\r\u001b[K' : ''}${text}\n`)
+    stream.write(`${terminal ? '\r\u001b[K' : ''}${cleanText(text)}\n`)
   }
   return {
     sent(kind) {

@@ -4,6 +4,7 @@
 import { once as event } from 'node:events'
 import type { Writable } from 'node:stream'
 import { z } from 'zod'
+import { cleanJson } from '../../src/clean-text.ts'
 import { isRefusal, type Refusal, refuse } from '../../src/errors.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
 import { Claims } from '../../src/job/envelope/envelope.ts'
@@ -98,7 +99,7 @@ export async function submitFile(options: SubmitFile): Promise<Totals> {
   })
 
   async function print(line: number, result: object): Promise<void> {
-    if (!out.write(`${JSON.stringify({ line, ...result })}\n`)) await event(out, 'drain')
+    if (!out.write(`${cleanJson(JSON.stringify({ line, ...result }))}\n`)) await event(out, 'drain')
   }
   async function* items(): AsyncGenerator<Item> {
     for await (const { line, text } of linesOf(file, digests)) {

@@ -69,6 +69,22 @@ describe('client add', () => {
     expect((await audits(file.client_id)).map(({ action }) => action)).toEqual(['client.add'])
   })
 
+  it('is shown, by whatever name the owner of the database gave it, as no terminal obeys it', async () => {
+    const { client_id: id } = ClientFile.parse((await add('shop-hostile', '--json')).json())
+    const rename = (name: string) =>
+      bench.rows('update tokenmill.client set name = $2 where client_id = $1', { values: [id, name] })
+    const name = 'shop\u001b[2J\nc0  shop\u2066\u0085'
+    await rename(name)
+    const text = (await bench.cli(['client', 'list'])).stdout
+    const listed = await bench.cli(['client', 'list', '--json'])
+    await rename('shop-hostile')
+    expect(text).toMatch(
+      new RegExp(String.raw`^${id} +shop\\u\{1b\}\[2J\\u\{a\}c0 {2}shop\\u\{2066\}\\u\{85\} +active `, 'm'),
+    )
+    for (const shown of [text, listed.stdout]) expect(shown).not.toMatch(/(?!\n)\p{C}/u)
+    expect(listed.json()).toContainEqual(expect.objectContaining({ client_id: id, name }))
+  })
+
   it('says what the client may name its work by, and of an older client afterwards', async () => {
     const numbers = ClientFile.parse((await add('shop-numbers', '--names', 'numeric', '--json')).json())
     const plain = ClientFile.parse((await add('shop-plain', '--json')).json())

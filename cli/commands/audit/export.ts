@@ -6,7 +6,7 @@ import { systemClock } from '../../../src/clock.ts'
 import * as auditSearch from '../../../src/store/access/audit-search.ts'
 import * as audits from '../../../src/store/access/audits.ts'
 import { openCommandStore, withSession } from '../../open/open.ts'
-import { actor, moment, say, type Terminal } from '../../terminal.ts'
+import { actor, moment, printJsonLine, say, type Terminal } from '../../terminal.ts'
 
 interface ExportOptions {
   from: number
@@ -25,7 +25,7 @@ export function run(terminal: Terminal, { from, to = systemClock() }: ExportOpti
     for (let after = span.first - 1; after < span.last; ) {
       const page = await audits.listChained(store, { after, to: span.last, limit: PAGE })
       if (page.length === 0) break
-      for (const row of page) terminal.stdout.write(`${rowLine(row)}\n`)
+      for (const row of page) await printJsonLine(terminal, rowLine(row))
       rows += page.length
       after = page.at(-1)?.seq ?? span.last
     }

@@ -6,7 +6,7 @@ import * as audits from '../../../src/store/access/audits.ts'
 import { ALL } from '../../../src/store/sight.ts'
 import type { JsonOption } from '../../command.ts'
 import { openCommandStore, withSession } from '../../open/open.ts'
-import { print, type Terminal, table } from '../../terminal.ts'
+import { print, printJsonLine, type Terminal, table } from '../../terminal.ts'
 
 type ListOptions = JsonOption & Omit<auditList.AuditFilter, 'like'> & { limit: number }
 
@@ -32,7 +32,8 @@ export function follow(terminal: Terminal, options: JsonOption): Promise<void> {
     for (;;) {
       const rows = await audits.listChained(store, { after, to: null, limit: PAGE })
       for (const row of rows)
-        terminal.stdout.write(`${options.json ? JSON.stringify(shownOf(row)) : cellsOf(row).join('  ')}\n`)
+        if (options.json) await printJsonLine(terminal, JSON.stringify(shownOf(row)))
+        else print(terminal, options, undefined, cellsOf(row).join('  '))
       after = rows.at(-1)?.seq ?? after
       if (rows.length < PAGE) await pause(FOLLOW_MS)
     }

@@ -76,13 +76,11 @@ function whyNotWritten(error: unknown): string {
 function textOf(
   findings: readonly Finding[],
   counts: { rows: number; segments: number; rows_outside: number },
-): string {
+): string | string[] {
   if (findings.length === 0)
     return `The audit is sound: ${counts.rows} rows, compared with ${counts.segments} segments up to row ${counts.rows_outside}.`
   const shown = findings.slice(0, SHOWN_MAX).map(({ says }) => says)
-  return [...shown, ...(findings.length > SHOWN_MAX ? [`and ${findings.length - SHOWN_MAX} more (--json)`] : [])].join(
-    '\n',
-  )
+  return [...shown, ...(findings.length > SHOWN_MAX ? [`and ${findings.length - SHOWN_MAX} more (--json)`] : [])]
 }
 
 /** A key that the owner of the database has added or changed is left out: what it signed is then a finding. */

@@ -38,7 +38,7 @@ export function pause(terminal: Terminal, id: string | undefined, options: ActOp
       batch =>
         `${batch.batchId} is paused; its chunks end at ${moment(batch.acceptedAt + LIFE_MS)} at the latest, paused or not.`,
     )
-    print(terminal, options, shown(changed, options), lines.join('\n') || 'No batch is under way.')
+    print(terminal, options, shown(changed, options), lines.length === 0 ? 'No batch is under way.' : lines)
   })
 }
 
@@ -49,7 +49,7 @@ export function resume(terminal: Terminal, id: string | undefined, options: ActO
     const act = (batch: Batch, by: By) => resumeBatch(store, batch, by, systemClock())
     const changed = await each(store, chosen, 'batch.resume', options, act)
     const lines = changed.map(({ batchId }) => `${batchId} goes on.`)
-    print(terminal, options, shown(changed, options), lines.join('\n') || 'No batch is paused.')
+    print(terminal, options, shown(changed, options), lines.length === 0 ? 'No batch is paused.' : lines)
   })
 }
 

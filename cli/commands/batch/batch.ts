@@ -82,7 +82,7 @@ const WHY: Partial<Record<BatchState, string>> = {
   ABANDONED: 'no chunk came for 8 days; one that still comes is worked',
 }
 
-function textOf(shown: Awaited<ReturnType<typeof describeBatch>>): string {
+function textOf(shown: Awaited<ReturnType<typeof describeBatch>>): string[] {
   const { counts, reasons, eta_seconds: eta } = shown
   const of = (done: number, all: number | null) => (all === null ? `${done}` : `${done} of ${all}`)
   return facts({

@@ -54,7 +54,7 @@ export function add(terminal: Terminal, name: string, options: AddOptions): Prom
   })
 }
 
-function textOf(registered: Registered, file: string): string {
+function textOf(registered: Registered, file: string): string[] {
   return facts({
     client_id: registered.client_id,
     user_id: registered.user_id,

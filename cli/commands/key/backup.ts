@@ -40,12 +40,10 @@ export function backup(terminal: Terminal, options: Options): Promise<void> {
     })
     const value = { kek_id: kekId, set: setId, threshold, of, files: files.map(file => file.path) }
     const made = files.map(file => `made   ${file.path}`)
-    print(
-      terminal,
-      options,
-      value,
-      [facts({ key: kekId, set: setId, restore: `any ${threshold} of ${of}` }), ...made].join('\n'),
-    )
+    print(terminal, options, value, [
+      ...facts({ key: kekId, set: setId, restore: `any ${threshold} of ${of}` }),
+      ...made,
+    ])
     say(
       terminal,
       `Every share was read back, and with its neighbours it gave ${kekId}. Give each to another custodian, then remove these files; keep shares apart from the backups of the database.`,

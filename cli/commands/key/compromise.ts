@@ -72,7 +72,7 @@ export function compromise(terminal: Terminal, word: string, options: Options): 
     const { version, exposure } = answered
     const name = `${purpose}/${version}`
     const value = { purpose, version, exposed: exposure ?? null, file: options.out ?? null }
-    print(terminal, options, value, [exposureText(name, exposure, options.out), ADVICE[purpose]].join('\n'))
+    print(terminal, options, value, [exposureText(name, exposure, options.out), ADVICE[purpose]])
     // If a rotation was under way, the version that is now in use was made before the mark and must be replaced, too.
     if (turning.inPhases && options.keyVersion === undefined && (await isSuspect(vault.store, { purpose, version })))
       throw new Stop(

@@ -36,6 +36,6 @@ export function forgetGateway(terminal: Terminal, kid: string, options: JsonOpti
       `Nothing is encrypted to ${kid} any more. A gateway that has its file works on, and follows no further rotation.`,
       'If the file is in wrong hands: run `tokenmill schema upgrade`, copy the new gateway-keys.jwk to the gateways, restart them, and then run `tokenmill key compromise` for api-key, network-token and intake.',
     ]
-    print(terminal, options, { kid, forgotten: true }, lines.join('\n'))
+    print(terminal, options, { kid, forgotten: true }, lines)
   })
 }

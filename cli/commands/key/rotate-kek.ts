@@ -54,7 +54,7 @@ export function rotateKek(terminal: Terminal, options: Options): Promise<void> {
           ]
         : []),
     ]
-    print(terminal, options, value, lines.join('\n'))
+    print(terminal, options, value, lines)
   })
 }
 

@@ -189,7 +189,7 @@ function isSomethingOpen({ exceptions, total }: Pack): boolean {
   return exceptions.open > 0 || total?.comparison?.equal === false
 }
 
-function toldOf(path: string, { pack: made, countersignature }: Made): { value: unknown; text: string } {
+function toldOf(path: string, { pack: made, countersignature }: Made): { value: unknown; text: string[] } {
   const { migration, batches, rows, exceptions, total } = made
   const { open, decided } = exceptions
   const equal = total?.comparison?.equal

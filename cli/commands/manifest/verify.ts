@@ -35,7 +35,7 @@ export function verify(terminal: Terminal, file: string, options: Options): Prom
 
 interface Told {
   value: unknown
-  text: string
+  text: string[]
   holds: boolean
 }
 
@@ -58,18 +58,16 @@ async function ofPack(file: string, keys: readonly VerifyKey[]): Promise<Told> {
 }
 
 /** The keys are named, because a person must compare them. */
-function textOf({ pack, checks, batches, countersignature }: PackVerification): string {
+function textOf({ pack, checks, batches, countersignature }: PackVerification): string[] {
   const keys = [
     `client's key        ${pack.signer.thumbprint}`,
     ...(countersignature ? [`counterparty's key  ${countersignature.counterparty.fingerprint}`] : []),
   ]
-  const ofBatches = batches.map(batch => `batch ${batch.batch_id}\n${linesOf(batch.checks, BATCH_CHECKS)}`)
-  return [linesOf(checks, PACK_CHECKS), ...ofBatches, ...keys].join('\n')
+  const ofBatches = batches.flatMap(batch => [`batch ${batch.batch_id}`, ...linesOf(batch.checks, BATCH_CHECKS)])
+  return [...linesOf(checks, PACK_CHECKS), ...ofBatches, ...keys]
 }
 
 /** One line for each check, in the order of `says`. */
-function linesOf<Name extends string>(checks: Record<Name, string>, says: Record<Name, string>): string {
-  return Object.keys(says)
-    .map(name => `${checks[name as Name].padEnd(6)}  ${says[name as Name]}`)
-    .join('\n')
+function linesOf<Name extends string>(checks: Record<Name, string>, says: Record<Name, string>): string[] {
+  return Object.keys(says).map(name => `${checks[name as Name].padEnd(6)}  ${says[name as Name]}`)
 }

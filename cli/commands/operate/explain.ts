@@ -11,7 +11,7 @@ import { openStore } from '../../../src/store/pool.ts'
 import type { JsonOption } from '../../command.ts'
 import { Stop } from '../../exit.ts'
 import { type Database, openCommandStore, openQueues, type Session, withSession } from '../../open/open.ts'
-import { facts, print, say, type Terminal } from '../../terminal.ts'
+import { facts, paragraphs, print, say, type Terminal } from '../../terminal.ts'
 import { findClient } from '../client/find-client.ts'
 
 type Options = JsonOption & { client?: string }
@@ -54,18 +54,17 @@ function watchLocks(terminal: Terminal, { log }: Session, { url }: Database) {
   }
 }
 
-function textOf({ token, record, batches = [], jobs, notes }: Explanation): string {
-  const parts = [
+function textOf({ token, record, batches = [], jobs, notes }: Explanation): string[] {
+  return paragraphs([
     ...(token ? [facts(token as unknown as Record<string, string>)] : []),
     ...(record ? [recordText(record)] : []),
     ...batches.map(({ batch, client_id: client, state, next }) => facts({ batch, client, state, next })),
     ...jobs.map(jobText),
-    ...(notes.length > 0 ? [notes.join('\n')] : []),
-  ]
-  return parts.join('\n\n')
+    ...(notes.length > 0 ? [notes] : []),
+  ])
 }
 
-function recordText(record: NonNullable<Explanation['record']>): string {
+function recordText(record: NonNullable<Explanation['record']>): string[] {
   const { batch, chunk, line, reference, outcome, reason, text, field, token } = record
   return facts({
     record: `line ${line} of ${batch} (chunk ${chunk})`,
@@ -76,7 +75,7 @@ function recordText(record: NonNullable<Explanation['record']>): string {
   })
 }
 
-function jobText(job: JobFacts): string {
+function jobText(job: JobFacts): string[] {
   const { decided, queued, failed } = job
   const lines = facts({
     job: `${job.kind ?? queued?.queue ?? failed?.kind ?? 'unknown kind'}, jti ${job.jti ?? 'not known'}`,
@@ -93,9 +92,7 @@ function jobText(job: JobFacts): string {
     queued: queued && `${queued.state} in ${queued.queue}`,
     failed: failed && `${failed.at}: ${failed.code}, after ${failed.attempts} attempts`,
   })
-  return [lines, ...job.told.map(told => `told  ${toldText(told)}`), ...job.next.map(step => `next  ${step}`)].join(
-    '\n',
-  )
+  return [...lines, ...job.told.map(told => `told  ${toldText(told)}`), ...job.next.map(step => `next  ${step}`)]
 }
 
 function outcomeText({ status, code, outcome, chunk }: NonNullable<JobFacts['decided']>): string {

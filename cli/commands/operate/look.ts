@@ -91,7 +91,7 @@ async function settles(work: Promise<unknown>, ms: number | undefined): Promise<
   return Promise.race([work.then(() => true), late]).finally(() => clearTimeout(timer))
 }
 
-export function checksText(checks: readonly Check[]): string {
+export function checksText(checks: readonly Check[]): string[] {
   return table(
     ['CHECK', 'STATE', 'SAYS'],
     checks.map(({ name, state, says, next }) => [name, state, next ? `${says}. Next: ${next}` : says]),

@@ -38,7 +38,7 @@ export function run(terminal: Terminal, file: string, options: MissingOptions): 
     })
     const records = missing.map(recordOf)
     const lines = records.map(record => COLUMNS.map(name => cell(record[name])).join(','))
-    print(terminal, options, records, missing.length === 0 ? '' : [COLUMNS.join(','), ...lines].join('\n'))
+    print(terminal, options, records, missing.length === 0 ? '' : [COLUMNS.join(','), ...lines])
     if (missing.length > 0) process.exitCode = EXIT.incomplete
   })
 }

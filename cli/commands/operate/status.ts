@@ -6,7 +6,7 @@ import { CATALOGUE } from '../../../src/job/composition.ts'
 import { readRedisInfo } from '../../../src/queue/redis-info.ts'
 import type { JsonOption } from '../../command.ts'
 import { Stop } from '../../exit.ts'
-import { print, say, type Terminal, table } from '../../terminal.ts'
+import { paragraphs, print, say, type Terminal, table } from '../../terminal.ts'
 import { checksText, type Looking, withLook } from './look.ts'
 
 const EXIT_OF = { well: 0, warning: 1, critical: 2, unknown: 2 } as const satisfies Record<State, number>
@@ -16,7 +16,7 @@ export function showStatus(terminal: Terminal, options: JsonOption): Promise<voi
     const shown = new Set<string>()
     const showFirst = (answered: readonly Check[], awaited: readonly string[]) => {
       for (const { name } of answered) shown.add(name)
-      terminal.stdout.write(`${checksText(answered)}\n\n`)
+      print(terminal, {}, undefined, [...checksText(answered), ''])
       say(terminal, `tokenmill: these take longer: ${awaited.join(', ')}`)
     }
     const status = await readStatus(sourcesOf(looking), options.json ? undefined : showFirst)
@@ -35,12 +35,12 @@ function sourcesOf({ store, queues, openKeys, session }: Looking) {
 }
 
 /** The status as text, without the checks in `shown`, which were printed before. */
-function textOf({ checks, processes }: Status, shown: ReadonlySet<string>): string {
+function textOf({ checks, processes }: Status, shown: ReadonlySet<string>): string[] {
   const rows = processes.map(({ host, role, version, alive, seen_seconds_ago: ago, kinds }) => [
     ...[host, role, version, alive ? 'alive' : `silent for ${ago} s`],
     kinds?.join(',') ?? '-',
   ])
   const parts = [checksText(checks.filter(({ name }) => !shown.has(name)))]
   if (rows.length > 0) parts.push(table(['HOST', 'ROLE', 'VERSION', 'STATE', 'KINDS'], rows))
-  return parts.join('\n\n')
+  return paragraphs(parts)
 }

@@ -1,5 +1,6 @@
 // Whether sessions of this database wait for a lock that another one keeps: an administrator's LOCK TABLE, a transaction that was
 // begun and left open, a change of the schema.
+import { cleanText } from '../../../src/clean-text.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import { type LockHolder, listHolders } from '../../../src/store/watch/lock-waits.ts'
 import { count, duration } from '../../../src/units.ts'
@@ -41,7 +42,7 @@ export function describeHolder(holder: LockHolder): string {
 
 /** Anybody who connects gives itself a name: on one line, and not longer than a name of PostgreSQL. */
 function shown(name: string): string {
-  return name.replace(/\p{C}+/gu, ' ').slice(0, 63)
+  return cleanText(name).slice(0, 63)
 }
 
 /** What `explain` and others add where somebody waits. */

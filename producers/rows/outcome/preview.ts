@@ -79,9 +79,11 @@ export function sentenceOf({
 
 const CARDS_SHOWN = 10
 
-/** The first cards, one per line. */
-export function firstCards(profile: string, rows: readonly Row[]): string {
+/** A heading, and the first cards, one per line. */
+export function firstCards(profile: string, rows: readonly Row[]): string[] {
   const cards = rows.filter(({ skipped, rejected }) => skipped === undefined && rejected === undefined)
-  const lines = cards.slice(0, CARDS_SHOWN).map(row => `  ${sentenceOf(previewOf(row))}\n`)
-  return `tokenmill: by profile ${profile} the first cards read like this; stop with Ctrl-C if an expiry is wrong\n${lines.join('')}`
+  return [
+    `by profile ${profile} the first cards read like this; stop with Ctrl-C if an expiry is wrong`,
+    ...cards.slice(0, CARDS_SHOWN).map(row => `  ${sentenceOf(previewOf(row))}`),
+  ]
 }

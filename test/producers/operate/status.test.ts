@@ -135,6 +135,20 @@ where process_id = $1`,
     expect((await look()).state).toBe('well')
   })
 
+  it('shows the name of a host as no terminal obeys it', async () => {
+    const { store } = installation.vault
+    const host = 'far\u001b]0;owned\u0007\nnear  worker\u202e\u009b2J'
+    const known = { host, version: readVersion(), kinds: [], features: [], keys: [], connections: 1 } as const
+    const processId = randomUUID()
+    await processes.see(store, { ...known, processId, role: 'gateway' })
+    const { processes: listed } = await look()
+    expect(listed.map(each => each.host)).toContain(host)
+    const { stdout } = await cli(['status'], { env: installation.env })
+    await processes.leave(store, processId)
+    expect(stdout).toMatch(/^far\\u\{1b\}\]0;owned\\u\{7\}\\u\{a\}near {2}worker\\u\{202e\}\\u\{9b\}2J +gateway /m)
+    expect(stdout).not.toMatch(/(?!\n)\p{C}/u)
+  })
+
   it('warns of failed jobs', async () => {
     const { queues } = installation
     await queues.add(FAILED_QUEUE('token-update'), { id: 'f_1', data: {} })
