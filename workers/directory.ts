@@ -12,7 +12,7 @@ import * as clients from '../src/store/access/clients.ts'
 import type { Scope } from '../src/store/access/scopes.ts'
 import * as scopes from '../src/store/access/scopes.ts'
 import * as replyQueues from '../src/store/job/reply-queues.ts'
-import type { Store } from '../src/store/pool.ts'
+import type { Db, Store } from '../src/store/pool.ts'
 import * as binRanges from '../src/store/token/bin-ranges.ts'
 import { type BinRange, type BinTable, BUILT_IN_RANGES, makeBinTable } from '../src/token/bin.ts'
 import { lineOpener, type OpenedLine } from '../src/vault/capture/open-line.ts'
@@ -40,6 +40,8 @@ export interface KnownKey {
 export interface Directory {
   client(clientId: string): Promise<{ client: Client; keys: KnownKey[] } | undefined>
   scope(tokenScope: string): Promise<Scope | undefined>
+  /** As `scope`, read now and in the transaction of `db`. */
+  scopeIn(db: Db, tokenScope: string): Promise<Scope | undefined>
   /** The capture keys of an alias whose private halves aren't destroyed. */
   captureLine(alias: string): Promise<OpenedLine | undefined>
   /** As `captureLine`, read from the store less than half a second ago. */
@@ -101,10 +103,11 @@ export async function openDirectory(
       })),
     }
   })
-  const scopeOf = remembered(async tokenScope => {
-    const scope = await scopes.find(store, tokenScope)
+  const scopeIn = async (db: Db, tokenScope: string) => {
+    const scope = await scopes.find(db, tokenScope)
     return scope && isOurs('scope', tokenScope, scopeText(scope), scope) ? scope : undefined
-  })
+  }
+  const scopeOf = remembered(tokenScope => scopeIn(store, tokenScope))
   const openLine = lineOpener({
     halves,
     ring,
@@ -135,6 +138,7 @@ export async function openDirectory(
   return {
     client: clientOf,
     scope: scopeOf,
+    scopeIn,
     captureLine: captureLineOf,
     captureLineAnew,
     bins: () => table,

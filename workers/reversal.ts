@@ -6,7 +6,6 @@ import { type Refusal, refuse } from '../src/errors.ts'
 import { areGivenUp, askersOf, isUndoable, withoutAskers } from '../src/job/answer/askers.ts'
 import type { ReversalStatus } from '../src/job/problem.ts'
 import type { Reversal } from '../src/job/system/reversal.ts'
-import * as scopes from '../src/store/access/scopes.ts'
 import * as operations from '../src/store/job/operations.ts'
 import * as receipts from '../src/store/job/receipts.ts'
 import { type Db, hold, LostRace } from '../src/store/pool.ts'
@@ -240,7 +239,9 @@ async function restoring(
 ): Promise<Effect> {
   const updates = [restored]
   if (restored.status === 'DELETED') return { updates }
-  const scope = isSameCard(row.cards, restored.cards) ? undefined : await scopes.find(db, restored.tokenScope)
+  const scope = isSameCard(row.cards, restored.cards)
+    ? undefined
+    : await deps.directory.scopeIn(db, restored.tokenScope)
   if (!scope) return { updates }
   const job = { receiptId: work.receiptId, clientId: work.client.clientId }
   const networks = await deps.networks.schemeTokens.restore(db, { token: restored, scope }, job, deps)

@@ -132,6 +132,14 @@ describe('SQL', () => {
   })
 })
 
+it('workers and producers read a scope where its code is checked', () => {
+  const checks = ['workers/directory.ts', 'producers/gateway/directory.ts']
+  expectNone(
+    product.filter(({ path }) => /^(workers|producers)\//.test(path) && !checks.includes(path)),
+    ({ text }) => text.match(/^import (?!type).*access\/scopes\.ts'/gm) ?? [],
+  )
+})
+
 describe('a migration', () => {
   it('is in the list of those that are run, in the order of its number', () => {
     expect(LISTED).toEqual(readdirSync(MIGRATIONS).sort())

@@ -142,6 +142,7 @@ select client_id, 'another', alg, $2::jsonb, mac, mac_version from tokenmill.cli
         const { directory, named } = await look()
         expect(await directory.scope(scope)).toBeUndefined()
         expect(named).toEqual([`scope ${scope}`])
+        expect(await directory.scopeIn(installation.vault.store, scope)).toBeUndefined()
         expect((await doctor())?.says).toContain(`scope ${scope}`)
       })
   })

@@ -60,8 +60,8 @@ export function openNetworks(providers: Providers | undefined): Networks<Deps> {
       effects: effectsOf({ retirements: [tokenId] }),
       calls: shown ? [shown.row.provisionId] : [],
     }),
-    async replace(db, linked, job, { ring, clock }) {
-      const relinked = await relinkedOf(db, linked)
+    async replace(db, linked, job, { ring, clock, directory }) {
+      const relinked = await relinkedOf(db, linked, { directory })
       if (relinked.length === 0) return { effects: [], calls: undefined }
       const replacements = await findReplacements(db, relinked, job, { ring, clock, providers })
       return { effects: effectsOf({ replacements }), calls: replacements.flatMap(provisionsOf) }

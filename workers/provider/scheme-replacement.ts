@@ -5,12 +5,12 @@
 import { type Refusal, refuse } from '../../src/errors.ts'
 import { provisionId } from '../../src/job/envelope/ids.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
-import * as scopes from '../../src/store/access/scopes.ts'
 import type { Db } from '../../src/store/pool.ts'
 import type { NewScheme, StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import { isLive, isSupported, type SchemeAction } from '../../src/token/scheme.ts'
 import type { TokenRow } from '../../src/token/token.ts'
+import type { Deps } from '../deps.ts'
 import { type JobIds, type LinkedToken, SCHEME_FIELD } from '../networks.ts'
 import type { ProviderDeps } from './deps.ts'
 import { pendingRow, storedCard } from './pending-card.ts'
@@ -56,14 +56,18 @@ export function relinkRefusal(
 }
 
 /** The linked tokens whose scope supports scheme tokens and that aren't deleted. */
-export async function relinkedOf(db: Db, linked: readonly LinkedToken[]): Promise<Relinked[]> {
+export async function relinkedOf(
+  db: Db,
+  linked: readonly LinkedToken[],
+  { directory }: Pick<Deps, 'directory'>,
+): Promise<Relinked[]> {
   // A chunk reads them from the store: another process may have made a scheme token after the directory last read this scope, and it
   // would stay although its card is gone.
   const read = new Map<string, Promise<Scope | undefined>>()
   const relinked: Relinked[] = []
   for (const { token, scope: known, action, made } of linked) {
     if (token.status === 'DELETED') continue
-    const reading = known ? undefined : (read.get(token.tokenScope) ?? scopes.find(db, token.tokenScope))
+    const reading = known ? undefined : (read.get(token.tokenScope) ?? directory.scopeIn(db, token.tokenScope))
     if (reading) read.set(token.tokenScope, reading)
     const scope = known ?? (await reading)
     if (scope && isSupported(scope)) relinked.push({ token, scope, action, made })
