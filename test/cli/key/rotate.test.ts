@@ -100,7 +100,7 @@ describeOnRedis('tokenmill key', engine => {
       stderr: 'webhook/2 was made before; going on with it.',
     })
     expect(await states('webhook')).toEqual(['1 DECRYPT_ONLY', '2 ACTIVE'])
-    await processes.leave(installation.vault.store, process.processId)
+    await processes.leave(installation.vault.store, process)
   })
 
   it('rotate by an operator and rotate by another at once make one new key', async () => {
@@ -129,7 +129,7 @@ describeOnRedis('tokenmill key', engine => {
     const process = await addProcess(['three-ds/1'])
     await replaceFullKeys(rotating)
     expect(await states('three-ds')).toEqual(['1 ACTIVE', '2 PENDING'])
-    await processes.leave(store, process.processId)
+    await processes.leave(store, process)
     await replaceFullKeys(rotating)
     await replaceFullKeys(rotating)
     expect(await states('three-ds')).toEqual(['1 DECRYPT_ONLY', '2 ACTIVE'])
