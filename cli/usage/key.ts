@@ -1,6 +1,6 @@
 // Defines the arguments and options of `tokenmill key`. The code that runs it is loaded only when it is needed.
 import { type Command, InvalidArgumentError } from 'commander'
-import { addCommand, addFamily, readBetween, withActor } from '../command.ts'
+import { addCommand, addFamily, collect, readBetween, readUuid, withActor } from '../command.ts'
 import type { Terminal } from '../terminal.ts'
 
 /** More shares than this have no use, and a threshold of one would be no split. */
@@ -33,6 +33,11 @@ export function key(family: Command, terminal: Terminal): void {
     .option('--now', 'for signing: sign with the announced key at once, not 7 days after it was announced')
     .option('--yes', 'with --now: do not ask, though some readers of results may not know the key')
     .option('--cancel', 'for signing: take the announcement back; the key never signs')
+    .option(
+      '--without <gateway>',
+      'for a data key that gateways know: do not wait for this gateway, by its id, or for `all`; may be repeated',
+      collect(readGateway),
+    )
     .action(async (name, options) => (await import('../commands/key/rotate.ts')).rotate(terminal, name, options))
   const forget = addFamily(family, 'forget', 'forgets a key that is needed no more')
   withActor(addCommand(forget, 'kek <id>', 'forgets a key-encryption key that wraps nothing, and that no backup needs'))
@@ -95,4 +100,8 @@ export function key(family: Command, terminal: Terminal): void {
 function readVersion(text: string): number {
   if (!/^[1-9]\d{0,4}$/.test(text)) throw new InvalidArgumentError('It is not a version, such as 1.')
   return Number(text)
+}
+
+function readGateway(text: string): string {
+  return text === 'all' ? text : readUuid(text)
 }

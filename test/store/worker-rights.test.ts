@@ -163,7 +163,7 @@ values ('a', 'b', 'c', 9, decode(repeat('00', 32), 'hex'), decode(repeat('00', 3
       text: `select array_to_string(proconfig, ',') as settings, coalesce(array_to_string(proacl, ','), 'everybody') as rights
 from pg_proc where pronamespace = 'tokenmill'::regnamespace and (prosecdef or proname = 'is_owner')`,
     })
-    expect(rows).toHaveLength(8)
+    expect(rows).toHaveLength(12)
     for (const { settings, rights } of rows) {
       expect(settings).toBe('search_path=pg_catalog, pg_temp')
       // Rights that everybody has are shown without a name before the sign.

@@ -104,7 +104,8 @@ async function answer(
   if (TURNING[purpose].inPhases) {
     await replaceInPhases(terminal, vault, version, { by, list })
   } else {
-    if (isInUse) await turnDataKey(terminal, vault, purpose, await by(ROTATE))
+    // No gateway is waited for: its host may be where the key was stolen.
+    if (isInUse) await turnDataKey(terminal, vault, { purpose, without: 'all' }, await by(ROTATE))
     await list()
     await makeAnew(terminal, vault, purpose, acting)
   }

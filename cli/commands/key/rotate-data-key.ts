@@ -1,7 +1,7 @@
 // `tokenmill key rotate PURPOSE`: makes a new version of a data key, waits until every live process that needs it holds
 // it, and lets it take the place of the former one. If the command is killed and run again, it continues where it was.
 
-import { ROTATE } from '../../../src/acts/key/key-rotation.ts'
+import { ROTATE, type WithoutGateways } from '../../../src/acts/key/key-rotation.ts'
 import { regrant } from '../../../src/acts/key/regrant.ts'
 import { RESEAL } from '../../../src/acts/key/reseal.ts'
 import { listOldApiKeys } from '../../../src/store/access/client-users.ts'
@@ -18,7 +18,9 @@ import { print, say, type Terminal } from '../../terminal.ts'
 import { regrantedText } from './regranted.ts'
 import { turnDataKey } from './turn-data-key.ts'
 
-export function rotateDataKey(terminal: Terminal, word: string, options: JsonOption & OperatorOptions): Promise<void> {
+type Options = JsonOption & OperatorOptions & { without: WithoutGateways }
+
+export function rotateDataKey(terminal: Terminal, word: string, { without, ...options }: Options): Promise<void> {
   const purpose = readPurpose(word)
   if (TURNING[purpose].changesValues)
     throw new Stop(
@@ -28,7 +30,7 @@ export function rotateDataKey(terminal: Terminal, word: string, options: JsonOpt
     const vault = await openVault(session)
     const { store, ring } = vault
     const by = await byOf({ action: ROTATE, subject: purpose }, options, store, ring)
-    const { version, former } = await turnDataKey(terminal, vault, purpose, by)
+    const { version, former } = await turnDataKey(terminal, vault, { purpose, without }, by)
     if (purpose === 'grant') {
       const byAnew = await byOf({ action: RESEAL, subject: purpose }, options, store, ring)
       say(terminal, regrantedText(await regrant(store, ring, byAnew, GRANT_LISTS)))

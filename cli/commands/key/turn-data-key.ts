@@ -3,16 +3,26 @@
 // version that was made.
 import { setTimeout as pause } from 'node:timers/promises'
 import type { By } from '../../../src/acts/act.ts'
-import { beginRotation, finishRotation, isDropped, listLacking } from '../../../src/acts/key/key-rotation.ts'
+import {
+  beginRotation,
+  finishRotation,
+  isDropped,
+  listLacking,
+  listLackingGateways,
+  type WithoutGateways,
+} from '../../../src/acts/key/key-rotation.ts'
 import { shareKeys } from '../../../src/acts/role-keys.ts'
 import type { ProcessRow } from '../../../src/store/access/processes.ts'
 import { LostRace, type Store } from '../../../src/store/pool.ts'
+import { duration } from '../../../src/units.ts'
 import type { Purpose } from '../../../src/vault/ring/key-ring.ts'
 import { Stop } from '../../exit.ts'
 import type { OpenedVault } from '../../open/open.ts'
 import { say, type Terminal } from '../../terminal.ts'
 
 const ASK_MS = 500
+/** A line names no more gateways: whoever has one of their hosts could make any number. */
+const NAMED_MAX = 5
 
 export interface Turned {
   version: number
@@ -22,7 +32,7 @@ export interface Turned {
 export async function turnDataKey(
   terminal: Terminal,
   { store, keks, ring }: Pick<OpenedVault, 'store' | 'keks' | 'ring'>,
-  purpose: Purpose,
+  { purpose, without }: Pick<Turning, 'purpose' | 'without'>,
   by: By,
 ): Promise<Turned> {
   const begun = await beginRotation({ store, kek: keks.current }, purpose, by).catch(stopAfterRace)
@@ -33,7 +43,7 @@ export async function turnDataKey(
   const { foreign } = await shareKeys(store, ring)
   for (const kid of foreign)
     say(terminal, `The key ${kid} of a gateway was not written by tokenmill, and gets nothing (table role_key).`)
-  await finish(terminal, { store, purpose, version }, by)
+  await finish(terminal, { store, purpose, version, without }, by)
   // What a command does after this uses the new version.
   await ring.refresh()
   return { version, former }
@@ -55,29 +65,40 @@ interface Turning {
   store: Store
   purpose: Purpose
   version: number
+  /** Gateways for which it doesn't wait. */
+  without: WithoutGateways
 }
 
 /** Waits for all processes, and puts the new version into use. */
-async function finish(terminal: Terminal, { store, purpose, version }: Turning, by: By): Promise<void> {
+async function finish(terminal: Terminal, { store, ...turning }: Turning, by: By): Promise<void> {
+  const { purpose, version, without } = turning
   for (let told = ''; ; await pause(ASK_MS)) {
     await refuseDropped(store, purpose, version)
-    const lacking = await listLacking(store, purpose, version)
+    const gateways = await listLackingGateways(store, turning, without)
+    const lacking = [...(await listLacking(store, purpose, version)), ...gateways]
     if (lacking.length === 0) {
-      const ended = await finishRotation(store, { purpose, version }, by)
+      const ended = await finishRotation(store, turning, by)
       if ('done' in ended) return
       if (ended.refused === 'finished') return refuseDropped(store, purpose, version)
       continue
     }
-    const line = `Waiting for ${lacking.length} ${lacking.length === 1 ? 'process' : 'processes'} to load it: ${namesOf(lacking)}.${hintOf(lacking)}`
-    if (line !== told) say(terminal, line)
+    const line = `Waiting for ${lacking.length} ${lacking.length === 1 ? 'process' : 'processes'} to load it: ${namesOf(lacking)}.`
+    if (line !== told) {
+      say(terminal, line)
+      if (gateways.length > 0) say(terminal, gatewaysText(gateways))
+    }
     told = line
   }
 }
 
-function hintOf(lacking: readonly ProcessRow[]): string {
-  return lacking.some(({ role }) => role === 'gateway')
-    ? ' A gateway loads it within 5 s if its host has the file system/gateway-keys.jwk of `tokenmill schema upgrade`.'
-    : ''
+/** Which gateways are waited for, and how to go on without them. */
+function gatewaysText(gateways: readonly ProcessRow[]): string {
+  const named = gateways
+    .slice(0, NAMED_MAX)
+    .map(({ processId, host, silentMs }) => `${processId} (${host}, seen ${duration(silentMs)} ago)`)
+  const more = gateways.length - named.length
+  const list = `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+  return `A gateway loads it within 5 s if its host has the file system/gateway-keys.jwk of \`tokenmill schema upgrade\`. Not yet: ${list}. To go on without one of them, run this again with --without and its id, or with --without all.`
 }
 
 /** The processes by host: `a (interactive, 2 bulk), b (three-ds)`. */

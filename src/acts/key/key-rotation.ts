@@ -74,18 +74,39 @@ export async function isDropped(store: Db, purpose: Purpose, version: number): P
   return keys.some(key => key.purpose === purpose && key.version === version && key.state === 'DESTROYED')
 }
 
-/** The live processes that need keys of this purpose and don't hold this version. */
+/** The live processes that open the vault and don't hold this version. */
 export function listLacking(db: Db, purpose: string, version: number): Promise<processes.ProcessRow[]> {
-  const isShared = SHARED_PURPOSES.some(name => name === purpose)
-  return processes.listLacking(db, `${purpose}/${version}`, BEAT.deadMs, isShared ? WITH_GATEWAY : undefined)
+  return processes.listLacking(db, `${purpose}/${version}`, BEAT.deadMs)
 }
 
-const WITH_GATEWAY = ['interactive', 'bulk', 'three-ds', 'gateway'] as const
+/** Gateways for which nobody waits: those with these process ids, or all. */
+export type WithoutGateways = readonly string[] | 'all'
+
+/**
+ * The live gateways that don't say that they hold this version, of a purpose whose keys gateways may know. A gateway's host is
+ * less trusted than a worker's: whoever has it can say so for ever. Therefore only an operator's rotation asks for them, and
+ * the operator can go on without them. A gateway reads a version that it lacks for the first request that needs it.
+ */
+export async function listLackingGateways(
+  db: Db,
+  { purpose, version }: { purpose: string; version: number },
+  without: WithoutGateways = [],
+): Promise<processes.ProcessRow[]> {
+  if (without === 'all' || !SHARED_PURPOSES.some(name => name === purpose)) return []
+  const lacking = await processes.listLacking(db, `${purpose}/${version}`, BEAT.deadMs, ['gateway'])
+  return lacking.filter(({ processId }) => !without.includes(processId))
+}
+
+interface Finish {
+  purpose: Purpose
+  version: number
+  without?: WithoutGateways
+}
 
 /** Makes the PENDING version ACTIVE, and the former one DECRYPT_ONLY. Refused if a live process lacks the new version. */
 export function finishRotation(
   store: Store,
-  { purpose, version }: { purpose: Purpose; version: number },
+  { purpose, version, without = [] }: Finish,
   by: By,
 ): Promise<ActResult<{ former: number }, 'lacking' | 'finished'>> {
   assert(purpose !== 'fingerprint', 'the fingerprint key turns in phases')
@@ -93,12 +114,13 @@ export function finishRotation(
     const { active, pending } = rotationOf(purpose, await dataKeys.lockPurpose(db, purpose))
     if (pending !== version) return { refused: 'finished' }
     const lacking = await listLacking(db, purpose, version)
-    if (lacking.length > 0) return { refused: 'lacking' }
+    const gateways = await listLackingGateways(db, { purpose, version }, without)
+    if (lacking.length + gateways.length > 0) return { refused: 'lacking' }
     await dataKeys.retire(db, purpose, active)
     await dataKeys.activate(db, purpose, version)
     const decided: Decided<{ former: number }, 'lacking'> = {
       done: { former: active },
-      detail: { step: 'finish', version, former: active },
+      detail: { step: 'finish', version, former: active, ...(without.length > 0 ? { without } : {}) },
     }
     return decided
   })

@@ -46,11 +46,12 @@ export async function startBeat(
   const { work = () => [], everyMs = BEAT.everyMs, processId = randomUUID() } = more
   const known = { processId, role, host: hostname(), version: readVersion(), kinds, features }
   const own = { ...known, connections: countConnectionsMax() }
-  const see = () => processes.see(store, { ...own, keys: keys(), workMs: workMs(), work: work(), load: loadOfCore() })
+  const load = () => (kinds.length > 0 ? { load: loadOfCore() } : {})
+  const see = () => processes.see(store, { ...own, keys: keys(), workMs: workMs(), work: work(), ...load() })
   await see()
   const stop = every(everyMs, see, { log })
   return async () => {
     await stop()
-    await processes.leave(store, own.processId)
+    await processes.leave(store, own)
   }
 }

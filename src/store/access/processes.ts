@@ -56,60 +56,32 @@ const COLUMNS = `
   started_at as "startedAt",
   ${SILENT_MS}`
 
-/** Writes a heartbeat of this process. */
-export async function see(db: Db, { processId, role, host, version, ...more }: NewProcess): Promise<void> {
-  const { kinds, features, connections, keys, workMs = null, work = [], load = null } = more
-  if (kinds.length === 0 && keys.length > 0 && role === 'gateway') {
+/**
+ * Writes a heartbeat of this process. The database roles of gateway and console write no row: a function of the database writes
+ * it, so that such a process can say nothing about another role, nor about time.
+ */
+export async function see(db: Db, process: NewProcess): Promise<void> {
+  const { processId, role, host, version, kinds, features, connections, keys } = process
+  const { workMs = null, work = [], load = null } = process
+  if (role === 'gateway') {
     await db.query({
-      name: 'process-see-keys',
-      text: `insert into tokenmill.process (
-  process_id,
-  role,
-  host,
-  version,
-  connections,
-  keys
-)
-values (
-  $1,
-  $2,
-  $3,
-  $4,
-  $5,
-  $6::text[]
-)
-on conflict (process_id) do update
-set seen_at = now(), keys = excluded.keys`,
-      values: [processId, role, host, version, connections, keys],
+      name: 'process-see-gateway',
+      text: 'select tokenmill.see_gateway($1, $2, $3, $4, $5::text[])',
+      values: [processId, host, version, connections, keys],
     })
     return
   }
-  if (kinds.length === 0 && keys.length === 0) {
-    // Names the columns that roles without keys may write.
+  if (role === 'console') {
     await db.query({
-      name: 'process-see',
-      text: `insert into tokenmill.process (
-  process_id,
-  role,
-  host,
-  version,
-  connections
-)
-values (
-  $1,
-  $2,
-  $3,
-  $4,
-  $5
-)
-on conflict (process_id) do update
-set seen_at = now()`,
-      values: [processId, role, host, version, connections],
+      name: 'process-see-console',
+      text: 'select tokenmill.see_console($1, $2, $3, $4)',
+      values: [processId, host, version, connections],
     })
     return
   }
+  // All columns are written anew, so that the row is this process's also if a gateway has made one under its id meanwhile.
   await db.query({
-    name: 'process-see-vault',
+    name: 'process-see',
     text: `insert into tokenmill.process (
   process_id,
   role,
@@ -139,6 +111,12 @@ values (
 on conflict (process_id) do update
 set
   seen_at = now(),
+  role = excluded.role,
+  host = excluded.host,
+  version = excluded.version,
+  connections = excluded.connections,
+  kinds = excluded.kinds,
+  features = excluded.features,
   keys = excluded.keys,
   work_ms = excluded.work_ms,
   work = excluded.work,
@@ -158,13 +136,14 @@ where process_id = $1`,
 }
 
 /** Marks the process as ended on purpose, so that it isn't reported as missing. */
-export async function leave(db: Db, processId: string): Promise<void> {
-  await db.query({
-    text: `update tokenmill.process
+export async function leave(db: Db, { processId, role }: Pick<NewProcess, 'processId' | 'role'>): Promise<void> {
+  const text =
+    role === 'gateway' || role === 'console'
+      ? `select tokenmill.leave_${role}($1)`
+      : `update tokenmill.process
 set ended_at = now()
-where process_id = $1`,
-    values: [processId],
-  })
+where process_id = $1`
+  await db.query({ text, values: [processId] })
 }
 
 /** Removes rows of processes that were silent for `ms`, and of those that ended some time ago; returns how many. */

@@ -190,7 +190,7 @@ describeStore('key-encryption keys', engine => {
       await until(async () => (await keks.list(store)).some(({ kekId }) => kekId === third))
       expect(await runConfirmed(['key', 'forget', 'kek', third])).toMatchObject({ status: 0 })
       expect(await waiting).toMatchObject({ status: 1, stderr: expect.stringContaining(`${third} was forgotten by`) })
-      await processes.leave(store, process.processId)
+      await processes.leave(store, process)
     })
 
     it('may be forgotten by days alone where no backups are kept', async () => {

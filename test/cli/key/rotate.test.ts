@@ -7,10 +7,12 @@ import type { By } from '../../../src/acts/act.ts'
 import { grantCaptureKey, NEW_CAPTURE_KEY } from '../../../src/acts/grants.ts'
 import { FULL_SEALS } from '../../../src/acts/key/due-keys.ts'
 import { beginRotation, finishRotation } from '../../../src/acts/key/key-rotation.ts'
+import { openLog } from '../../../src/log.ts'
 import { pageOf } from '../../../src/metrics.ts'
 import * as captureKeys from '../../../src/store/access/capture-keys.ts'
 import * as dataKeys from '../../../src/store/access/data-keys.ts'
 import * as processes from '../../../src/store/access/processes.ts'
+import { openStore } from '../../../src/store/pool.ts'
 import { makeCaptureKey } from '../../../src/vault/capture/capture-key.ts'
 import { readPublicCaptureKey } from '../../../src/vault/capture/encrypt.ts'
 import { SEALS } from '../../../src/vault/ring/held-keys.ts'
@@ -100,7 +102,52 @@ describeOnRedis('tokenmill key', engine => {
       stderr: 'webhook/2 was made before; going on with it.',
     })
     expect(await states('webhook')).toEqual(['1 DECRYPT_ONLY', '2 ACTIVE'])
-    await processes.leave(installation.vault.store, process.processId)
+    await processes.leave(installation.vault.store, process)
+  })
+
+  it('rotate waits for no row that a gateway wrote, unless gateways know the key, and then goes on without it', async () => {
+    const { store } = installation.vault
+    const url = installation.env['DATABASE_URL'] as string
+    const gateway = openStore(url, { log: openLog('silent'), connectionsMax: 1, role: 'tokenmill_gateway' })
+    try {
+      for (const role of ['bulk', 'interactive', 'three-ds', 'gateway'])
+        await expect(
+          gateway.query({
+            text: `insert into tokenmill.process (process_id, role, host, version, connections, keys, seen_at)
+values (gen_random_uuid(), $1, 'nowhere', '1', 1, '{}', 'infinity')`,
+            values: [role],
+          }),
+        ).rejects.toMatchObject({ code: '42501' })
+      const silent = { processId: randomUUID(), role: 'gateway', host: 'taken-over', version: '1' } as const
+      await processes.see(gateway, { ...silent, kinds: [], features: [], connections: 1, keys: [] })
+      expect(await key('rotate', 'owner')).toMatchObject({ code: 0, stderr: 'owner/2 is made.\n' })
+      expect(await key('rotate', 'owner', '--without', 'all')).toMatchObject({ code: 64 })
+      expect(await key('rotate', 'intake', '--without', 'taken-over')).toMatchObject({ code: 64 })
+      const rotating = startCommand(['key', 'rotate', 'intake'], { env: installation.env })
+      await rotating.line(new RegExp(`Not yet: ${silent.processId} \\(taken-over, seen .* ago\\)\\. .*--without`), {
+        stream: 'stderr',
+      })
+      await rotating.kill9()
+      expect(await states('intake')).toEqual(['1 ACTIVE', '2 PENDING'])
+      await processes.see(gateway, { ...silent, kinds: [], features: [], connections: 1, keys: [] })
+      const without = ['--without', randomUUID(), '--without', silent.processId]
+      expect(await key('rotate', 'intake', ...without)).toMatchObject({ code: 0 })
+      expect(await states('intake')).toEqual(['1 DECRYPT_ONLY', '2 ACTIVE'])
+      const { rows } = await store.query<{ without: string[] }>({
+        text: `select detail -> 'without' as without from tokenmill.audit
+where action = 'data-key.rotate' and subject = 'intake' and detail ->> 'step' = 'finish'`,
+      })
+      expect(rows).toEqual([{ without: [without[1], without[3]] }])
+      await processes.see(gateway, { ...silent, kinds: [], features: [], connections: 1, keys: [] })
+      const compromised = ['compromise', 'api-key', '--yes', '--json']
+      const ended = startCommand(['key', ...compromised], { env: installation.env })
+      await ended.line(/Waiting until no process uses the former key/, { stream: 'stderr' })
+      await ended.kill9()
+      expect(await states('api-key')).toEqual(['1 DECRYPT_ONLY', '2 ACTIVE'])
+      await processes.leave(gateway, silent)
+    } finally {
+      await gateway.close()
+    }
   })
 
   it('rotate by an operator and rotate by another at once make one new key', async () => {
@@ -129,7 +176,7 @@ describeOnRedis('tokenmill key', engine => {
     const process = await addProcess(['three-ds/1'])
     await replaceFullKeys(rotating)
     expect(await states('three-ds')).toEqual(['1 ACTIVE', '2 PENDING'])
-    await processes.leave(store, process.processId)
+    await processes.leave(store, process)
     await replaceFullKeys(rotating)
     await replaceFullKeys(rotating)
     expect(await states('three-ds')).toEqual(['1 DECRYPT_ONLY', '2 ACTIVE'])

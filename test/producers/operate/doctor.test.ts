@@ -156,11 +156,11 @@ from unnest(array['00041111', '000000', '41111111']) as bin`,
       state: 'well',
       says: expect.stringContaining('the pools of 1 process open at most 10 connections'),
     })
-    await processes.leave(store, processId)
+    await processes.leave(store, known)
     const greedy = randomUUID()
     await processes.see(store, { ...known, processId: greedy, connections: 100_000 })
     const checks = await examine(installation.env)
-    await processes.leave(store, greedy)
+    await processes.leave(store, { ...known, processId: greedy })
     expect(checks['postgres connections']?.state).toBe('warning')
     expect(checks['releases']).toMatchObject({ state: 'well' })
   })

@@ -84,7 +84,7 @@ describe('a minute of work', () => {
     const kind = 'report'
     await processes.see(store, { ...a, work: [] })
     await processes.tellWork(store, a.processId, [workOf(1, { kind, done: 2 })])
-    await processes.leave(store, a.processId)
+    await processes.leave(store, a)
     await processes.see(store, { ...b, work: [workOf(1, { kind, done: 1 })] })
     await retention.sweep(store, 8, Date.now())
     await workMinutes.fold(store)

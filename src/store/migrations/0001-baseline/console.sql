@@ -320,9 +320,12 @@ grant select (kid, alg, public_jwk, state, statement, active_at, retired_at, mac
 
 grant select on tokenmill.cluster to tokenmill_console;
 
-grant select (process_id, role, host, version, kinds, features, connections, started_at, seen_at, ended_at, keys, work, load, login),
-  insert (process_id, role, host, version, connections), update (seen_at, ended_at) on tokenmill.process to
-  tokenmill_console;
+grant select (process_id, role, host, version, kinds, features, connections, started_at, seen_at, ended_at, keys, work, load, login)
+  on tokenmill.process to tokenmill_console;
+
+grant execute on function tokenmill.see_console(uuid, text, text, integer) to tokenmill_console;
+
+grant execute on function tokenmill.leave_console(uuid) to tokenmill_console;
 
 grant select on tokenmill.work_minute to tokenmill_console;
 

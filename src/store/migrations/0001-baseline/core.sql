@@ -1042,6 +1042,59 @@ $$;
 revoke execute on function tokenmill.replica_lag_ms() from public;
 grant execute on function tokenmill.replica_lag_ms() to tokenmill_worker;
 
+-- Writes a heartbeat of a process whose database role may write no row of a process. Others wait for processes by what these
+-- rows say, so the role and the time aren't the process's to say, and a row of another role stays as it is. Of each such
+-- role 200 rows stay, so that it can't fill the table: those that were seen last.
+create function tokenmill.see_process(own_role text, id uuid, own_host text, own_version text, most integer, held text[])
+returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  if length(own_host) > 255 or length(own_version) > 64 or most not between 0 and 10000 or cardinality(held) > 1000 then
+    raise exception 'a heartbeat of % is too large', own_role using errcode = 'invalid_parameter_value';
+  end if;
+  insert into tokenmill.process as p (process_id, role, host, version, connections, keys)
+  values (id, own_role, own_host, own_version, most, held)
+  on conflict (process_id) do update set seen_at = now(), keys = excluded.keys where p.role = excluded.role;
+  if not found then
+    raise exception 'the process % has another role than %', id, own_role using errcode = 'insufficient_privilege';
+  end if;
+  -- Rows that another heartbeat has locked are passed over: two that remove each other's row would wait for each other.
+  delete from tokenmill.process where process_id in (
+    select process_id from tokenmill.process where process_id in (
+      select process_id from tokenmill.process where role = own_role
+      order by ended_at is not null, seen_at desc, process_id = id desc offset 200
+    ) for update skip locked
+  );
+end
+$$;
+revoke execute on function tokenmill.see_process(text, uuid, text, text, integer, text[]) from public;
+
+-- Of the keys only those that a gateway may know (SHARED_PURPOSES): its word about another one decides nothing.
+create function tokenmill.see_gateway(id uuid, own_host text, own_version text, most integer, held text[])
+returns void language sql security definer set search_path = pg_catalog, pg_temp as $$
+  select tokenmill.see_process('gateway', id, own_host, own_version, most, array(
+    select key from unnest(held) as key where key ~ '^(network-token|api-key|intake)/[1-9][0-9]{0,8}$'
+  ))
+$$;
+revoke execute on function tokenmill.see_gateway(uuid, text, text, integer, text[]) from public;
+
+create function tokenmill.leave_gateway(id uuid) returns void language sql security definer
+set search_path = pg_catalog, pg_temp as $$
+  update tokenmill.process set ended_at = now() where process_id = id and role = 'gateway'
+$$;
+revoke execute on function tokenmill.leave_gateway(uuid) from public;
+
+create function tokenmill.see_console(id uuid, own_host text, own_version text, most integer)
+returns void language sql security definer set search_path = pg_catalog, pg_temp as $$
+  select tokenmill.see_process('console', id, own_host, own_version, most, '{}')
+$$;
+revoke execute on function tokenmill.see_console(uuid, text, text, integer) from public;
+
+create function tokenmill.leave_console(id uuid) returns void language sql security definer
+set search_path = pg_catalog, pg_temp as $$
+  update tokenmill.process set ended_at = now() where process_id = id and role = 'console'
+$$;
+revoke execute on function tokenmill.leave_console(uuid) from public;
+
 -- A status that changes leaves the indexes of a token's row alone, so that PostgreSQL writes the new version of the row onto
 -- the page of the old one and touches no index (a HOT update). Therefore the index of the nightly sweep doesn't name the
 -- status. So that it holds no token for ever, a trigger notes which tokens need no sweep any more.
@@ -1144,8 +1197,9 @@ grant select (endpoint_id, client_id, events, any_address, former_until, slow_un
 
 grant select on tokenmill.process to tokenmill_reader;
 
-grant insert (process_id, role, host, version, connections, keys), update (seen_at, ended_at, keys) on
-  tokenmill.process to tokenmill_gateway;
+grant execute on function tokenmill.see_gateway(uuid, text, text, integer, text[]) to tokenmill_gateway;
+
+grant execute on function tokenmill.leave_gateway(uuid) to tokenmill_gateway;
 
 grant select on tokenmill.dropped_envelope to tokenmill_reader;
 
