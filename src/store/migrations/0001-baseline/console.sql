@@ -248,6 +248,19 @@ create index failed_act_open on tokenmill.failed_act (act_no) where outcome is n
 
 create index failed_act_begun on tokenmill.failed_act (begun_at);
 
+-- As see_gateway and leave_gateway. It names no keys: the console has none.
+create function tokenmill.see_console(id uuid, own_host text, own_version text, most integer)
+returns void language sql security definer set search_path = pg_catalog, pg_temp as $$
+  select tokenmill.see_process('console', id, own_host, own_version, most, '{}')
+$$;
+revoke execute on function tokenmill.see_console(uuid, text, text, integer) from public;
+
+create function tokenmill.leave_console(id uuid) returns void language sql security definer
+set search_path = pg_catalog, pg_temp as $$
+  update tokenmill.process set ended_at = now() where process_id = id and role = 'console'
+$$;
+revoke execute on function tokenmill.leave_console(uuid) from public;
+
 -- The rows of a chunk that were REJECTED or FAILED: place in the chunk (from 1), line of the source, outcome and reason. A
 -- receipt's outcomes also hold references, token ids and a part of each card's fingerprint, so the console can't read them.
 create function tokenmill.refused_rows(of_batch bigint, since date, of_chunk integer, after integer, most integer)

@@ -1083,18 +1083,6 @@ set search_path = pg_catalog, pg_temp as $$
 $$;
 revoke execute on function tokenmill.leave_gateway(uuid) from public;
 
-create function tokenmill.see_console(id uuid, own_host text, own_version text, most integer)
-returns void language sql security definer set search_path = pg_catalog, pg_temp as $$
-  select tokenmill.see_process('console', id, own_host, own_version, most, '{}')
-$$;
-revoke execute on function tokenmill.see_console(uuid, text, text, integer) from public;
-
-create function tokenmill.leave_console(id uuid) returns void language sql security definer
-set search_path = pg_catalog, pg_temp as $$
-  update tokenmill.process set ended_at = now() where process_id = id and role = 'console'
-$$;
-revoke execute on function tokenmill.leave_console(uuid) from public;
-
 -- A status that changes leaves the indexes of a token's row alone, so that PostgreSQL writes the new version of the row onto
 -- the page of the old one and touches no index (a HOT update). Therefore the index of the nightly sweep doesn't name the
 -- status. So that it holds no token for ever, a trigger notes which tokens need no sweep any more.
