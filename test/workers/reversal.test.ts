@@ -160,7 +160,8 @@ describeOnRedis('a reversal', engine => {
 
   it('that comes before its job takes the job’s place: it is never started, and told so', async () => {
     const index = nextCard()
-    const signed = desk.sign('token-create', await cardOf(index))
+    const now = Date.now()
+    const signed = desk.sign('token-create', await cardOf(index), { now })
     expect(await desk.reverse(signed)).toBe('COMPLETED')
     // The gateway names the entity of the request that it gave up.
     const { rows } = await installation.vault.store.query({
@@ -176,7 +177,7 @@ describeOnRedis('a reversal', engine => {
       error: { reversal_status: 'COMPLETED' },
     })
     // Another envelope under that jti gets the same answer.
-    await desk.send('token-create', await cardOf(index), { jti: signed.jti, now: Date.now() - 5_000 })
+    await desk.send('token-create', await cardOf(index), { jti: signed.jti, now: now - 5_000 })
     expect(await desk.answer(signed, 1)).toMatchObject({ code: 500, error: { reversal_status: 'COMPLETED' } })
     expect((await desk.ask('token-create', await cardOf(index))).record?.['created_at']).toBeDefined()
   })
@@ -193,18 +194,20 @@ describeOnRedis('a reversal', engine => {
     const request = await cardOf(nextCard())
     const jti = randomUUID()
     const asked: Sent[] = []
+    const began = Date.now()
     const ask = async () => {
       // The queue ignores a repeat of a job that hasn't left it yet.
       await until(async () => Object.values(await installation.queues.depth('token-create')).every(n => n === 0))
-      // The times go to and fro: it makes no difference whether an envelope is older than the one that took effect.
-      const now = Date.now() + (asked.length % 2 === 0 ? -1_000 : 2_000) * asked.length
+      // The times go to and fro: it makes no difference whether an envelope is older than the one that took effect. Two that
+      // are signed at one time are the same envelope.
+      const now = began + (asked.length % 2 === 0 ? -1_000 : 2_000) * asked.length
       const sent = await desk.send('token-create', request, { jti, now })
       const answer = await desk.answer(sent, asked.push(sent) - 1)
       return { sent, answer }
     }
     let id = ''
     for (let n = 0; n < count; n += 1) id = String((await ask()).answer.record?.['reuse_token'])
-    return { asked, id, ask }
+    return { asked, id, ask, began }
   }
   const receiptOf = (sent: Sent | undefined) => receipts.find(installation.vault.store, sent?.receiptId ?? '')
 
@@ -239,9 +242,9 @@ describeOnRedis('a reversal', engine => {
   })
 
   it('of an envelope that hasn’t come doesn’t make the effect stay', async () => {
-    const { asked, id, ask } = await askedBy(1)
+    const { asked, id, ask, began } = await askedBy(1)
     const request = { jti: asked[0]?.jti ?? '' }
-    const late = desk.sign('token-create', await cardOf(card), { ...request, now: Date.now() - 3_000 })
+    const late = desk.sign('token-create', await cardOf(card), { ...request, now: began - 3_000 })
     expect(await desk.reverse(late)).toBe('NONE')
     expect(await desk.reverse(late)).toBe('NONE')
     expect(await rowOf(id)).toMatchObject({ status: 'ACTIVE' })

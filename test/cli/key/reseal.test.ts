@@ -54,8 +54,8 @@ describeStore('the keys of a vault', engine => {
     })
 
     it('refuses while a live process lacks the key, and names its host', async () => {
-      await ask(`insert into tokenmill.process (process_id, role, host, version, connections, keys)
-values (gen_random_uuid(), 'bulk', 'late-host', '0.3.0', 1, '{seal/1}')`)
+      await ask(`insert into tokenmill.process (process_id, role, host, version, connections, keys, seen_at)
+values (gen_random_uuid(), 'bulk', 'late-host', '0.3.0', 1, '{seal/1}', now() + interval '1 hour')`)
       const { code, stderr } = await cli('reseal', 'seal')
       expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('late-host (bulk)') })
       await ask(`delete from tokenmill.process where host = 'late-host'`)
