@@ -45,21 +45,26 @@ describeEngines('results of a sender that reads sets', engine => {
   }
   /** What a result says, without what differs between two jobs with the same request. */
   function said({ jti, error, ...rest }: Result): string {
-    const common = { ...rest, result_id: '', receipt_id: '', envelope: '', accepted_at: '', completed_at: '' }
+    const own = { result_id: '', receipt_id: '', envelope: '', accepted_at: '', completed_at: '' }
+    const common = { ...rest, ...own, revision: 0, attempt: 0 }
     return JSON.stringify([jti.replace(/^[a-z]+/, ''), common, error && { ...error, timestamp: 0 }])
   }
 
-  /** All results that lie on the queue, as they were delivered. */
+  /**
+   * A result of each job that lies on the queue. A host that is too busy to renew a job's lock has it worked again: a job that
+   * was answered without a receipt is then answered once more.
+   */
   async function delivered(replyTo: string): Promise<{ sets: number; results: Result[] }> {
     const { clientId } = installation.credentials.signingKey
     const queue = resultsQueue(clientId, replyTo)
     const read = async () => {
-      const jobs = await installation.queues.list(queue, ['waiting'], 0, JOBS)
+      const jobs = await installation.queues.list(queue, ['waiting'], 0, 10 * JOBS)
       const results = jobs.flatMap(({ data }) => {
         const opened = openDelivery(data, clientId, installation.credentials.installationKeys)
         return opened.refused === undefined ? (opened.results as Result[]) : []
       })
-      return { sets: jobs.filter(({ id }) => isSetDeliveryId(id)).length, results }
+      const ofJobs = [...new Map(results.map(result => [result.jti, result])).values()]
+      return { sets: jobs.filter(({ id }) => isSetDeliveryId(id)).length, results: ofJobs }
     }
     await until(async () => (await read()).results.length >= JOBS, { what: 'all results' })
     return read()
@@ -77,12 +82,12 @@ describeEngines('results of a sender that reads sets', engine => {
     expect(inSets.results).toHaveLength(JOBS)
     expect(inSets.results.map(said).sort()).toEqual(single.results.map(said).sort())
     const reader = await installation.connect({ replyTo: 'sets' })
-    const told: string[] = []
+    const told = new Set<string>()
     reader.results(delivery => {
-      if (delivery.type === 'result') told.push(delivery.jti)
+      if (delivery.type === 'result') told.add(delivery.jti)
     })
-    await until(() => reader.counts().taken === JOBS)
-    expect(told.sort()).toEqual(inSets.results.map(({ jti }) => jti).sort())
+    await until(() => told.size === JOBS)
+    expect([...told].sort()).toEqual(inSets.results.map(({ jti }) => jti).sort())
     await until(async () => {
       const { waiting, active, delayed } = await installation.queues.depth(
         resultsQueue(installation.credentials.signingKey.clientId, 'sets'),
