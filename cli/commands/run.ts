@@ -143,8 +143,8 @@ function fork(session: Session, script: string, role: HttpRole): Promise<number 
 
 function tellWithout({ terminal, log }: Session, { name, title }: HttpRole, why: string): void {
   log.error({ why }, `${title} does not run; the other roles do`)
-  const Title = title.replace(/^t/, 'T')
-  say(terminal, `${Title} does not run: ${why}. Mend that, then start again, or run \`tokenmill ${name}\`.`)
+  const begin = title.replace(/^t/, 'T')
+  say(terminal, `${begin} does not run: ${why}. Mend that, then start again, or run \`tokenmill ${name}\`.`)
 }
 
 async function start(opened: Session, script: string): Promise<Running> {

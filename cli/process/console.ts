@@ -1,6 +1,5 @@
 // Runs the console, as a role or as a child of `start`: opens what it needs (no key of the vault) and serves.
 // producers/console has the pages.
-
 import { type Console, openConsole } from '../../producers/console/main.ts'
 import { noteAnswers } from '../../producers/console/server/away.ts'
 import { readConsoleSettings } from '../../producers/console/settings.ts'

@@ -1,6 +1,5 @@
 // Runs the gateway, as a role or as a child of `start`: opens what it needs (no key-encryption key) and serves.
 // producers/gateway has the interface itself.
-
 import { type Gateway, openGateway } from '../../producers/gateway/main.ts'
 import { gatewayServices } from '../../producers/gateway/services.ts'
 import type { Notifications } from '../../producers/gateway/tokens/notifications.ts'

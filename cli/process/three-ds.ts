@@ -1,6 +1,5 @@
 // Runs the 3-D Secure service, as a role or as a child of `start`. It is the only HTTP process that opens the vault. It
 // needs no queue: it writes events to the store, and workers publish them.
-
 import { openThreeDs, type ThreeDs } from '../../producers/gateway/three-ds/main.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import { openOutbound } from '../../src/outbound.ts'

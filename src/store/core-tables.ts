@@ -16,7 +16,21 @@ export const CORE_TABLES: Tables = {
     // Retention destroys private halves.
     // Workers also turn them, and say when they were used; a public half is never changed.
     capture_key: `select, insert,
-  update (state, wrapped_private, private_version, retired_at, destroyed_at, mac, mac_version, statement, stated_by, stated_until, last_used_at, last_used_by, told_at)`,
+  update (
+    state,
+    wrapped_private,
+    private_version,
+    retired_at,
+    destroyed_at,
+    mac,
+    mac_version,
+    statement,
+    stated_by,
+    stated_until,
+    last_used_at,
+    last_used_by,
+    told_at
+  )`,
     capture_turning: 'select',
     card: 'select, insert, delete',
     // An operator changes the phase.
@@ -36,7 +50,15 @@ export const CORE_TABLES: Tables = {
     dry_run: ALL,
     // Only operators decide where events go; workers deliver them and seal secrets anew.
     endpoint: `select,
-  update (sealed, seal_version, former_sealed, former_version, slow_until, at_once, disabled_at)`,
+  update (
+    sealed,
+    seal_version,
+    former_sealed,
+    former_version,
+    slow_until,
+    at_once,
+    disabled_at
+  )`,
     event: ALL,
     guess: ALL,
     installation: `select,

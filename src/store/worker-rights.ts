@@ -40,7 +40,12 @@ async function isGranted(
   const { rows } = await db.query<{ name: string }>(GRANTED)
   const said = wanted.flatMap(([table, rights]) =>
     [...rights.matchAll(/(\w+)(?: \(([^)]*)\))?/g)].flatMap(([, right = '', columns]) =>
-      columns === undefined ? [`${table} ${right}`] : columns.split(', ').map(column => `${table} ${right} ${column}`),
+      columns === undefined
+        ? [`${table} ${right}`]
+        : columns
+            .trim()
+            .split(/,\s*/)
+            .map(column => `${table} ${right} ${column}`),
     ),
   )
   return rows.length === said.length && rows.every(({ name }) => said.includes(name))

@@ -46,8 +46,8 @@ export async function tokensFor(
     if (row && row.thirdParty === null && (await isVisible(row))) visible.set(id, row)
   }
   const doubtful = new Set<string>()
-  const named = await networks.thirdParties.findTokens(store, [...foreign])
-  for (const row of await tokens.findByIds(store, named)) {
+  const named = foreign.size === 0 ? [] : await networks.thirdParties.findTokens(store, [...foreign])
+  for (const row of named.length === 0 ? [] : await tokens.findByIds(store, named)) {
     const name = row.thirdParty?.token ?? ''
     if (!(await isVisible(row))) continue
     if (visible.has(name)) doubtful.add(name)

@@ -98,7 +98,11 @@ function gatewaysText(gateways: readonly ProcessRow[]): string {
     .map(({ processId, host, silentMs }) => `${processId} (${host}, seen ${duration(silentMs)} ago)`)
   const more = gateways.length - named.length
   const list = `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
-  return `A gateway loads it within 5 s if its host has the file system/gateway-keys.jwk of \`tokenmill schema upgrade\`. Not yet: ${list}. To go on without one of them, run this again with --without and its id, or with --without all.`
+  return [
+    'A gateway loads it within 5 s if its host has the file system/gateway-keys.jwk of `tokenmill schema upgrade`.',
+    `Not yet: ${list}.`,
+    'To go on without one of them, run this again with --without and its id, or with --without all.',
+  ].join(' ')
 }
 
 /** The processes by host: `a (interactive, 2 bulk), b (three-ds)`. */
