@@ -6,9 +6,8 @@ import { Queue, Worker } from 'bullmq'
 import { Redis } from 'ioredis'
 import pg from 'pg'
 import { panOf } from '../bin/sample/pan.ts'
+import { openRingNow } from '../cli/open/key-ring.ts'
 import { Secret } from '../src/secret.ts'
-import * as dataKeys from '../src/store/access/data-keys.ts'
-import { openKeyRing } from '../src/vault/ring/key-ring.ts'
 import type { Installation } from '../test/support/installation.ts'
 import { type ProcessorTime, watchProcessor } from './single/processor.ts'
 
@@ -29,7 +28,7 @@ export async function runNaive(
     'create table if not exists public.naive (token_id uuid primary key, fingerprint bytea unique, sealed bytea, last_four text)',
   )
   // A ring whose seals aren't counted, because no other process uses its keys.
-  const ring = await openKeyRing(vault.keks, await dataKeys.findAll(vault.store))
+  const ring = await openRingNow(vault.keks, vault.store, vault.lives)
   const connect = () => new Redis(env['REDIS_URL'] ?? '', { maxRetriesPerRequest: null })
   const clients = [connect(), connect()]
   const queue = new Queue('naive', { connection: clients[0] as Redis, prefix: '{naive}' })

@@ -27,6 +27,7 @@ import type { Keks } from '../src/vault/kek/provider.ts'
 import type { PrivateHalves } from '../src/vault/private-half.ts'
 import type { GrantKind } from '../src/vault/ring/grants.ts'
 import type { LiveRing } from '../src/vault/ring/key-ring.ts'
+import { type KnownLives, livesReasons } from '../src/vault/ring/known-lives.ts'
 import { type AnnouncerOptions, openAnnouncer } from './answer/announce.ts'
 import { openProgress } from './batch-progress.ts'
 import { CARD_QUESTIONS } from './card/questions.ts'
@@ -60,6 +61,8 @@ export interface Opened {
   queues: Queues
   keks: Pick<Keks, 'current'>
   halves: PrivateHalves
+  /** The lives of the data keys, by which the ring goes. */
+  lives: KnownLives
   ring: LiveRing
   /** The ids of the key-encryption keys that this process proved to have. */
   provedKeks: () => readonly string[]
@@ -149,17 +152,16 @@ export async function startWorkers(opened: Opened, options: RunOptions): Promise
   const health = openHealth(registry, {
     store: storeServer.watched(store),
     queue: queues,
-    others: async () => clock.tooFar(),
+    others: async () => [...clock.tooFar(), ...livesReasons(opened.lives)],
   })
   await Promise.all(workers.map(worker => worker.ready))
   // Announced only while this process listens, and withdrawn first: a row without a listener could hide an older
   // worker, which listens but announces nothing.
   const workMs = role === 'interactive' ? deps.metrics.recentAttempts.p99 : () => null
   const keys = () => [...deps.ring.names(), ...opened.provedKeks(), ...opened.signing().names]
-  lifetime.onClose(
-    'beat',
-    await startBeat(deps, { role, kinds, features: FEATURES, keys, workMs, work, everyMs: options.beatMs, processId }),
-  )
+  const keyEpoch = () => opened.lives.current()?.lives.epoch ?? null
+  const beating = { role, kinds, features: FEATURES, keys, keyEpoch, workMs, work, everyMs: options.beatMs, processId }
+  lifetime.onClose('beat', await startBeat(deps, beating))
   await tellBegin(deps, config.audience, opened.signing)
   return health
 }

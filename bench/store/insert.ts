@@ -1,14 +1,14 @@
 // Writes new cards into the vault's tables with the product's code, in chunks and without files and queues: for benches of a
 // store that grows. It isn't the bare loop, which stays as it was (bench/bare.ts).
+
 import { randomBytes } from 'node:crypto'
 import { panOf } from '../../bin/sample/pan.ts'
+import { openRingNow } from '../../cli/open/key-ring.ts'
 import { Secret } from '../../src/secret.ts'
-import * as dataKeys from '../../src/store/access/data-keys.ts'
 import { openStore } from '../../src/store/pool.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { detectBrand, shownBin } from '../../src/token/brand.ts'
-import { openKeyRing } from '../../src/vault/ring/key-ring.ts'
 import type { Installation } from '../../test/support/installation.ts'
 import { timeOf, tokenIdAt } from '../../workers/card/seal-row.ts'
 
@@ -27,7 +27,7 @@ export async function insertCards(
   const store = openStore(vault.database.url, { log: session.log, connectionsMax: IN_FLIGHT })
   const pans = Array.from({ length: rows }, (_, index) => new Secret(panOf(from + index, 1)))
   // A ring whose seals aren't counted, because no other process uses its keys.
-  const ring = await openKeyRing(vault.keks, await dataKeys.findAll(vault.store))
+  const ring = await openRingNow(vault.keks, vault.store, vault.lives)
   const began = performance.now()
   let next = 0
   const work = async () => {

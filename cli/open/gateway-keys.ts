@@ -13,6 +13,7 @@ import * as roleKeys from '../../src/store/role-keys/role-keys.ts'
 import * as sharedKeys from '../../src/store/role-keys/shared-keys.ts'
 import type { Keks } from '../../src/vault/kek/provider.ts'
 import { openLiveRing } from '../../src/vault/ring/key-ring.ts'
+import type { KnownLives } from '../../src/vault/ring/known-lives.ts'
 import { openRoleRing, type RoleRing } from '../../src/vault/ring/role-ring.ts'
 import { makeRoleKeyText, type RoleKeyFile, readRoleKey, SHARED_PURPOSES } from '../../src/vault/ring/shared-keys.ts'
 import { writePrivate } from './key-files.ts'
@@ -28,7 +29,10 @@ export const gatewayKeysPath = (dataDir: string) => inSystem(dataDir, 'gateway-k
  * Makes the gateway's key pair if it is missing. Returns the files that were written. The caller holds the upgrade's lock. The file is
  * written before the row: the next run registers a file without a row.
  */
-export async function ensureGatewayKeys(store: Store, keks: Keks, dataDir: string): Promise<string[]> {
+export async function ensureGatewayKeys(
+  { store, keks, lives }: { store: Store; keks: Keks; lives: KnownLives },
+  dataDir: string,
+): Promise<string[]> {
   const path = gatewayKeysPath(dataDir)
   const found = existsSync(path) ? await readRoleKey(new Secret(await readFile(path, 'utf8'))) : undefined
   const state = found && (await roleKeys.findState(store, found.kid))
@@ -43,7 +47,7 @@ export async function ensureGatewayKeys(store: Store, keks: Keks, dataDir: strin
   assert(file, 'a file that was just made can be read')
   const isNew = state !== 'known'
   if (!isNew && (await sharedKeys.listMissing(store, SHARED_PURPOSES)).length === 0) return made
-  const ring = await openLiveRing(keks, ringSource(store))
+  const ring = await openLiveRing(keks, ringSource(store, lives))
   if (isNew) {
     await ring.reserve('private-half')
     const by = { actor: machineActor(), reason: undefined, isAutomatic: true }

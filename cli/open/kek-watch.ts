@@ -10,6 +10,7 @@ import { type HostKeks, reasonOf } from '../../src/vault/kek/host.ts'
 import type { KekMetrics } from '../../src/vault/kek/metrics.ts'
 import { prove } from '../../src/vault/kek/probe.ts'
 import type { KeyProvider } from '../../src/vault/kek/provider.ts'
+import { type KnownLives, LIVES_TROUBLE, type LivesTrouble } from '../../src/vault/ring/known-lives.ts'
 
 const WATCH_MS = 5_000
 /** A key that was proved is proved again after this time: a token may be gone. */
@@ -17,8 +18,8 @@ const BELIEVED_MS = 60_000
 
 /** Watches until the session ends. Returns the ids of the keys that are proved, as they are at each call. */
 export async function watchKeks(
-  { store, keks: host }: { store: Db; keks: HostKeks },
-  { kekAway }: Pick<KekMetrics, 'kekAway'>,
+  { store, keks: host, lives }: { store: Db; keks: HostKeks; lives: KnownLives },
+  { kekAway, livesBehind }: KekMetrics,
   { log, lifetime }: { log: Logger; lifetime: Lifetime },
   everyMs: number = WATCH_MS,
 ): Promise<() => string[]> {
@@ -56,10 +57,21 @@ export async function watchKeks(
     const known = await installation.find(store)
     if (known) host.follow(known.kekId)
     for (const { id, trouble } of await proveAll(await keks.findProbes(store))) found.set(id, trouble)
+    tellLives(lives.trouble())
     kekAway.set(known && provedAt.has(known.kekId) ? 0 : 1)
     for (const [subject, trouble] of found)
       if (troubles.get(subject) !== trouble) log.warn({ trouble }, 'a key-encryption key of this host can not be used')
     troubles = found
+  }
+  let told: LivesTrouble | undefined
+  const tellLives = (trouble: LivesTrouble | undefined) => {
+    livesBehind.set(trouble ? 1 : 0)
+    if (trouble && trouble !== told)
+      log.error(
+        { trouble: LIVES_TROUBLE[trouble] },
+        'this process goes by the lives of the data keys that it knew before',
+      )
+    told = trouble
   }
   await look()
   lifetime.onClose('key-encryption keys', every(everyMs, look, { log }))

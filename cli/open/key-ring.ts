@@ -5,8 +5,10 @@ import { describeError, type Logger } from '../../src/log.ts'
 import { every } from '../../src/recurring.ts'
 import * as dataKeys from '../../src/store/access/data-keys.ts'
 import type { Db } from '../../src/store/pool.ts'
-import * as cardPhases from '../../src/store/token/card-phases.ts'
-import type { LiveRing, Purpose, RingSource } from '../../src/vault/ring/key-ring.ts'
+import type { Keks } from '../../src/vault/kek/provider.ts'
+import { cardPhaseOf, keysOf } from '../../src/vault/ring/key-lives.ts'
+import { type LiveRing, openLiveRing, type Purpose, type RingSource } from '../../src/vault/ring/key-ring.ts'
+import type { KnownLives } from '../../src/vault/ring/known-lives.ts'
 
 export const FOLLOW = {
   /** A process that can open a new key reads it about this many ms after the key was stored. */
@@ -15,12 +17,29 @@ export const FOLLOW = {
   turningMs: 1_000,
 } as const
 
-export function ringSource(store: Db): RingSource {
-  return {
-    load: () => dataKeys.findAll(store),
-    loadPhase: () => cardPhases.find(store),
-    reserve: (purpose, version, seals) => dataKeys.reserve(store, purpose, version, seals),
+/** The keys go by `lives`, and the store has their bytes and the counters of their seals. */
+export function ringSource(store: Db, lives: KnownLives): RingSource {
+  const current = async () => {
+    const now = await lives.read()
+    return { lives: now, phase: lives.current()?.row.phase ?? '' }
   }
+  return {
+    loadPhase: async () => {
+      const now = await current()
+      return cardPhaseOf(now.lives, now.phase)
+    },
+    load: async () => keysOf((await current()).lives, await dataKeys.findAll(store)),
+    reserve: (purpose, version, seals) => dataKeys.reserve(store, purpose, version, seals),
+    raise: (purpose, version, seals) => dataKeys.raise(store, purpose, version, seals),
+  }
+}
+
+/** A ring of the keys as they are now, which doesn't follow the store. Its seals aren't counted. */
+export async function openRingNow(keks: Pick<Keks, 'find'>, store: Db, lives: KnownLives): Promise<LiveRing> {
+  const source = ringSource(store, lives)
+  const phase = await source.loadPhase?.()
+  const keys = await source.load()
+  return openLiveRing(keks, { load: async () => keys, ...(phase && { loadPhase: async () => phase }) })
 }
 
 /**
@@ -39,6 +58,11 @@ export function unopenedTo(log: Logger) {
       log.warn(
         { key, error: describeError(error) },
         'no seals can be reserved under a key of the vault; tried again soon',
+      ),
+    onLowered: (key: string) =>
+      log.error(
+        { key },
+        'the count of seals under a key of the vault was lower than before, and was raised again: was a backup restored, or did somebody change the table data_key?',
       ),
   }
 }

@@ -23,11 +23,13 @@ import { restrictTls } from '../../src/tls.ts'
 import type { HostKeks } from '../../src/vault/kek/host.ts'
 import { openPrivateHalves, type PrivateHalves } from '../../src/vault/private-half.ts'
 import { type LiveRing, openLiveRing } from '../../src/vault/ring/key-ring.ts'
+import type { KnownLives } from '../../src/vault/ring/known-lives.ts'
 import { EXIT } from '../exit.ts'
 import { say, type Terminal } from '../terminal.ts'
 import { connectionsOf, poolsOf, warnOfConnections } from './connections.ts'
 import { findKeks, KekAway } from './kek.ts'
 import { ringSource, unopenedTo } from './key-ring.ts'
+import { lastingLives } from './known-lives.ts'
 import { readSystemKey } from './system-clients.ts'
 import { readTls } from './tls.ts'
 import { upgrade } from './upgrade.ts'
@@ -153,6 +155,8 @@ async function warnOfClock({ terminal }: Session, store: Store): Promise<void> {
 export interface OpenedVault extends OpenedStore {
   installationId: string
   keks: HostKeks
+  /** The lives of the data keys, by which the ring goes. */
+  lives: KnownLives
   ring: LiveRing
   /** Private halves of capture keys and signing keys. */
   halves: PrivateHalves
@@ -172,7 +176,7 @@ async function unlock(session: Session, connectionsMax: number | undefined): Pro
 
 const KEK_RETRY_MS = 5_000
 
-type OpenedKeys = Pick<OpenedVault, 'installationId' | 'keks' | 'ring'>
+type OpenedKeys = Pick<OpenedVault, 'installationId' | 'keks' | 'lives' | 'ring'>
 
 async function awaitKeys(session: Session, opened: OpenedStore): Promise<OpenedKeys> {
   for (;;) {
@@ -194,8 +198,10 @@ async function awaitKeys(session: Session, opened: OpenedStore): Promise<OpenedK
 async function openKeys({ config, log }: Session, { store, database }: OpenedStore): Promise<OpenedKeys> {
   const known = await installation.get(store)
   const keks = await findKeks(config, database.embedded, known)
-  const ring = await openLiveRing(keks, ringSource(store), unopenedTo(log))
-  return { installationId: known.installationId, keks, ring }
+  const { installationId } = known
+  const lives = lastingLives({ store, keks, installationId }, config.dataDir, log)
+  const ring = await openLiveRing(keks, ringSource(store, lives), unopenedTo(log))
+  return { installationId, keks, lives, ring }
 }
 
 /**

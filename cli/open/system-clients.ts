@@ -12,13 +12,14 @@ import type { SigningKey } from '../../src/job/envelope/envelope.ts'
 import { SYSTEM_CLIENTS, type SystemClient } from '../../src/job/system-clients.ts'
 import * as audits from '../../src/store/access/audits.ts'
 import * as clients from '../../src/store/access/clients.ts'
-import * as dataKeys from '../../src/store/access/data-keys.ts'
 import type { Db, Store } from '../../src/store/pool.ts'
 import { importPublicJwk, Jwk, makeSigningKey } from '../../src/vault/client-key.ts'
 import type { Keks } from '../../src/vault/kek/provider.ts'
-import { type KeyRing, openKeyRing } from '../../src/vault/ring/key-ring.ts'
+import type { KeyRing } from '../../src/vault/ring/key-ring.ts'
+import type { KnownLives } from '../../src/vault/ring/known-lives.ts'
 import { actor } from '../terminal.ts'
 import { jsonText, writePrivate } from './key-files.ts'
+import { openRingNow } from './key-ring.ts'
 
 const NAMES = SYSTEM_CLIENTS
 /** How long an older key still verifies queued jobs: no envelope lives longer. */
@@ -39,9 +40,12 @@ export async function findSystemKey(dataDir: string, name: SystemClient): Promis
 }
 
 /** Makes missing clients, keys and files. Returns the files that were written. The caller holds the upgrade's lock. */
-export async function ensureSystemClients(store: Store, keks: Keks, dataDir: string): Promise<string[]> {
+export async function ensureSystemClients(
+  { store, keks, lives }: { store: Store; keks: Keks; lives: KnownLives },
+  dataDir: string,
+): Promise<string[]> {
   const made: string[] = []
-  const openRing = async () => openKeyRing(keks, await dataKeys.findAll(store))
+  const openRing = async () => openRingNow(keks, store, lives)
   for (const name of NAMES) {
     const path = systemKeyPath(dataDir, name)
     const state = await stateOf(store, name, path)

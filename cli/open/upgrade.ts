@@ -3,22 +3,25 @@
 // nothing; two runs at once wait for each other. It makes no client of users, no scope and no card.
 import { randomUUID } from 'node:crypto'
 import { grantSigningKey } from '../../src/acts/grants.ts'
+import { addKeys, type LivesKeeper } from '../../src/acts/turn-lives.ts'
 import { type Config, ConfigError } from '../../src/config.ts'
 import { openLog } from '../../src/log.ts'
 import { upgradePostgres } from '../../src/queue/postgres.ts'
 import * as audits from '../../src/store/access/audits.ts'
 import * as dataKeys from '../../src/store/access/data-keys.ts'
 import * as kekRows from '../../src/store/access/keks.ts'
+import * as keyLives from '../../src/store/access/key-lives.ts'
 import * as signingKeys from '../../src/store/access/signing-keys.ts'
 import { TABLES } from '../../src/store/composition.ts'
 import * as installation from '../../src/store/installation.ts'
-import { openStore, type Store } from '../../src/store/pool.ts'
+import { type Db, openStore, type Store } from '../../src/store/pool.ts'
 import { withQueueOwner } from '../../src/store/queue-pool.ts'
 import type { UpgradeStep } from '../../src/store/schema-upgrade.ts'
 import { withUpgradeLock } from '../../src/store/upgrade-lock.ts'
 import { makeProbe } from '../../src/vault/kek/probe.ts'
 import type { Keks, KeyProvider } from '../../src/vault/kek/provider.ts'
 import { openPrivateHalves } from '../../src/vault/private-half.ts'
+import { firstLives, proveLives } from '../../src/vault/ring/key-lives.ts'
 import { makeDataKeys, openLiveRing, PURPOSES, type Purpose } from '../../src/vault/ring/key-ring.ts'
 import { type Lasting, openLasting } from '../lasting.ts'
 import { actor } from '../terminal.ts'
@@ -26,6 +29,7 @@ import { ensureGatewayKeys } from './gateway-keys.ts'
 import { makeInstallationKey } from './installation-key.ts'
 import { assertKekNamed, findOrMakeKek } from './kek.ts'
 import { ringSource } from './key-ring.ts'
+import { lastingLives } from './known-lives.ts'
 import { ensureSystemClients } from './system-clients.ts'
 
 interface UpgradeOptions {
@@ -90,11 +94,13 @@ export async function makeMissing(
     const installationId = known?.installationId ?? (await begin(store, keks.current))
     if (!known && migrations.length > 0) await tell(store, installationId, migrations)
     await ensureKekRow(store, keks.current)
-    await addMissingKeys(store, keks)
-    await addMissingSigningKey(store, keks)
+    const lives = lastingLives({ store, keks, installationId }, config.dataDir, log)
+    await addMissingKeys(store, { keks, installationId, lives })
+    const vault = { store, keks, lives }
+    await addMissingSigningKey(vault)
     const systemFiles = [
-      ...(await ensureSystemClients(store, keks, config.dataDir)),
-      ...(await ensureGatewayKeys(store, keks, config.dataDir)),
+      ...(await ensureSystemClients(vault, config.dataDir)),
+      ...(await ensureGatewayKeys(vault, config.dataDir)),
     ]
     const files = [...(made && path !== undefined ? [path] : []), ...systemFiles]
     return { migrations, installationId, kekId: keks.current.id, kekFile: path, files }
@@ -133,21 +139,32 @@ async function tell(store: Store, installationId: string, migrations: string[]):
 
 const ADD = 'data-key.add'
 
-/** Makes the keys for purposes that are new in this release; existing keys stay. */
-async function addMissingKeys(store: Store, keks: Keks): Promise<void> {
+/**
+ * Makes the keys for purposes that are new in this release, and the row of the lives of all; what is there stays.
+ */
+async function addMissingKeys(store: Store, keeper: Omit<LivesKeeper, 'store'>): Promise<void> {
+  const { keks, installationId } = keeper
   const stored = await dataKeys.findAll(store)
   const known = new Set(stored.map(key => key.purpose))
   const absent = PURPOSES.filter(purpose => !known.has(purpose))
   await assertNeverAdded(store, absent)
   assertCoding(stored)
+  if (absent.length === 0) return
   const missing = await makeDataKeys(keks.current, absent)
-  await store.transaction(async db => {
-    for (const key of missing) {
-      await dataKeys.insert(db, key)
-      const added = { actor: actor(), action: ADD, subject: key.purpose, detail: { version: key.version } }
+  const audit = async (db: Db) => {
+    for (const { purpose, version } of missing) {
+      const added = { actor: actor(), action: ADD, subject: purpose, detail: { version } }
       await audits.insert(db, { ...added, isAutomatic: true })
     }
-  })
+  }
+  const first = stored.length === 0 && (await proveLives(keks.current, installationId, firstLives(missing)))
+  if (first)
+    return store.transaction(async db => {
+      for (const key of missing) await dataKeys.insert(db, key)
+      await keyLives.insert(db, first)
+      await audit(db)
+    })
+  await addKeys({ ...keeper, store }, missing, audit)
 }
 
 /** A key that was there before must come back: another in its place would give each card a second token, for example. */
@@ -172,9 +189,9 @@ function assertCoding(stored: readonly { purpose: string }[]): void {
     )
 }
 
-async function addMissingSigningKey(store: Store, keks: Keks): Promise<void> {
+async function addMissingSigningKey({ store, keks, lives }: Pick<LivesKeeper, 'store' | 'lives'> & { keks: Keks }) {
   if ((await signingKeys.findPublic(store)).length > 0) return
-  const ring = await openLiveRing(keks, ringSource(store))
+  const ring = await openLiveRing(keks, ringSource(store, lives))
   const signing = await makeInstallationKey(openPrivateHalves(ring))
   await store.transaction(async db => {
     await signingKeys.insertFirst(db, signing)

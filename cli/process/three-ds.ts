@@ -32,7 +32,7 @@ export const THREE_DS: HttpRole = {
 export async function serveThreeDs(session: Session): Promise<ThreeDs> {
   const { config, log, lifetime } = session
   const pools = poolsOf(session, 'three-ds')
-  const { database, keks, halves, ring } = await openVault(session, pools.beside)
+  const { database, keks, lives, halves, ring } = await openVault(session, pools.beside)
   await followKeys({ ring, log, lifetime }, ['three-ds'])
   const tls = await readTls(config.tls)
   const store = openStore(database.url, {
@@ -46,9 +46,10 @@ export async function serveThreeDs(session: Session): Promise<ThreeDs> {
   const outbound = openOutbound({ privateHosts: config.privateHosts, connections: DIRECTORY_CONNECTIONS })
   lifetime.onClose('outgoing requests', () => outbound.close())
   const registry = openRegistry({ role: 'three-ds' })
-  const provedKeks = await watchKeks({ store, keks }, openKekMetrics(registry), session)
+  const provedKeks = await watchKeks({ store, keks, lives }, openKekMetrics(registry), session)
   const names = () => [...ring.names(), ...provedKeks()]
-  lifetime.onClose('beat', await startBeat({ store, log }, { role: 'three-ds', keys: names }))
+  const keyEpoch = () => lives.current()?.lives.epoch ?? null
+  lifetime.onClose('beat', await startBeat({ store, log }, { role: 'three-ds', keys: names, keyEpoch }))
   const tracer = await openTracing(session, registry, { role: 'three-ds' })
   return openThreeDs({ config, log, registry, lifetime, store, halves, ring, outbound, tls, tracer })
 }

@@ -95,6 +95,15 @@ export function key(family: Command, terminal: Terminal): void {
     .requiredOption('--out <file>', 'file for the key (mode 0600); an existing file is never overwritten')
     .option('--offline', 'open no database: for a host without one; no audit row is written')
     .action(async (files, options) => (await import('../commands/key/restore.ts')).restore(terminal, files, options))
+  withActor(
+    addCommand(
+      family,
+      'restored',
+      'lets the lives of keys hold that a restored backup or a promoted standby brought back',
+    ),
+  )
+    .option('--yes', 'do not ask')
+    .action(async options => (await import('../commands/key/restored.ts')).restored(terminal, options))
 }
 
 function readVersion(text: string): number {

@@ -12,6 +12,7 @@ import { askAll, type Check, type Question, unknown, type Verdict, warning, well
 import { type AuditSources, askAudit } from './checks/audit.ts'
 import { askDurability } from './checks/durability.ts'
 import { askGrants, type GrantSources } from './checks/grants.ts'
+import { askKeyLives, type KeyLivesSources } from './checks/key-lives.ts'
 import { askLocks } from './checks/locks.ts'
 import { askFiles, type FileSources } from './checks/modes.ts'
 import { askReleases } from './checks/processes.ts'
@@ -22,6 +23,7 @@ import { judgeRoom, memoryOf } from './redis-memory.ts'
 export interface DoctorSources
   extends FileSources,
     GrantSources,
+    KeyLivesSources,
     Omit<AuditSources, 'store'>,
     Omit<ServerSources, 'openKeys'> {
   /** PostgreSQL is embedded: tokenmill chooses its settings and logins. */
@@ -54,6 +56,7 @@ const QUESTIONS: readonly Question<DoctorSources>[] = [
   { name: 'key files', ask: askFiles },
   { name: 'audit', ask: askAudit },
   { name: 'granted rights', ask: askGrants },
+  { name: 'lives of keys', ask: askKeyLives },
   { name: 'padded numbers', ask: askPadded },
 ]
 

@@ -25,7 +25,9 @@ import {
   signingHalfName,
 } from '../../src/vault/private-half.ts'
 import { openDrillRing } from '../../src/vault/ring/drill-ring.ts'
-import type { KeyRing } from '../../src/vault/ring/key-ring.ts'
+import { type KeyLives, keysOf } from '../../src/vault/ring/key-lives.ts'
+import type { KeyRing, WrappedKey } from '../../src/vault/ring/key-ring.ts'
+import type { KnownLives } from '../../src/vault/ring/known-lives.ts'
 import { roleKeyName } from '../../src/vault/ring/shared-keys.ts'
 import { type Check, critical, type Verdict, well } from './check.ts'
 
@@ -42,8 +44,19 @@ const BRING = 'bring the key-encryption key that is named; a file comes back wit
 const LOST = 'look for an older backup, or for the key that sealed them: these can not be read'
 const REPLACE = 'look for a backup that holds it: a new key would not fit what the old one made'
 
-export async function drill(db: Db, keks: OpenableKeks): Promise<Drill> {
-  const stored = await dataKeys.findAll(db)
+/** `lives`: of the stored row alone. A row that this key-encryption key doesn't prove is a check that fails. */
+export async function drill(db: Db, keks: OpenableKeks, lives: KnownLives): Promise<Drill> {
+  const found = await dataKeys.findAll(db)
+  const known = await lives.read().catch(() => undefined)
+  // Without the lives the drill still tries each key, by the state that the table of keys repeats.
+  const told = await dataKeys.list(db)
+  const stateOf = ({ purpose, version }: (typeof found)[number]) =>
+    told.find(key => key.purpose === purpose && key.version === version)?.state ?? 'DESTROYED'
+  const named: WrappedKey[] = known ? keysOf(known, found) : found.map(key => ({ ...key, state: stateOf(key) }))
+  const stored = named.filter(key => !key.isLost)
+  const lost = named
+    .filter(key => key.isLost)
+    .map(({ purpose, version }) => `${purpose}/${version} (not in this backup)`)
   const { ring, opened, failed, missing } = await openDrillRing(keks, stored)
   const halves = openPrivateHalves(ring)
   const capture = await captureKeys.listPrivate(db)
@@ -71,7 +84,8 @@ export async function drill(db: Db, keks: OpenableKeks): Promise<Drill> {
   const keyName = ({ purpose, version, kekId }: (typeof failed)[number]) => `${purpose}/${version} (${kekId})`
   const checks: Check[] = [
     { name: 'key-encryption keys', ...judgeKeks(needed, keks) },
-    { name: 'data keys', ...judge('data key', opened.map(keyName), failed.map(keyName)) },
+    { name: 'data keys', ...judge('data key', opened.map(keyName), [...failed.map(keyName), ...lost]) },
+    { name: 'lives of keys', ...judgeLives(known) },
     { name: 'active keys', ...judgeMissing(missing) },
     { name: 'capture keys', ...judge('capture key', captureOpen.opened, captureOpen.failed) },
     { name: 'signing keys', ...judge('signing key', signingOpen.opened, signingOpen.failed) },
@@ -99,6 +113,11 @@ function isHere(keks: OpenableKeks, id: string): boolean {
   } catch {
     return false
   }
+}
+
+function judgeLives(lives: KeyLives | undefined): Verdict {
+  if (lives) return well(`proved by the key-encryption key, epoch ${lives.epoch}`)
+  return critical('the row of the lives of the data keys is missing, or no key here proves it (table key_lives)', BRING)
 }
 
 function judge(noun: string, opened: readonly string[], failed: readonly string[]): Verdict {

@@ -33,15 +33,12 @@ export const CORE_TABLES: Tables = {
   )`,
     capture_turning: 'select',
     card: 'select, insert, delete',
-    // An operator changes the phase.
-    card_phase: 'select',
     // Locking a row takes the right to update some column of it.
     client: `select,
   update (created_at)`,
     client_key: 'select',
     cluster: `select,
   update (timeline, seen_at)`,
-    // A key that has made its share of seals is replaced by the worker that sees it.
     data_key: `select, insert,
   update (state, seals, activated_at, retired_at)`,
     delivery: ALL,
@@ -66,6 +63,10 @@ export const CORE_TABLES: Tables = {
     intake: 'select',
     intake_chunk: 'select',
     kek: 'select',
+    // A key that has made its share of seals is replaced by the worker that sees it. A row without the KEK's proof is believed by
+    // nobody.
+    key_lives: `select,
+  update`,
     kysely_migration: 'select',
     kysely_migration_lock: '',
     live_list: `select,

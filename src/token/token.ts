@@ -68,7 +68,7 @@ export interface Fingerprints {
   /** All under which its token may be found; `kept` come first. */
   known: readonly string[]
   /** The turn of the key in which they were made (`CardPhase`): in another turn they may not be written. */
-  turn: number
+  turn: string
 }
 
 /** Whether these are fingerprints of one card. */

@@ -8,6 +8,8 @@ import { CardPhaseChanged } from '../../src/store/token/card-phases.ts'
 import { renewCards } from '../../src/store/token/tokens.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 
+const OTHER_TURN = '{"turn":0}'
+
 describe('the directory of cards', () => {
   let database: FreshDatabase
   let client: Client
@@ -35,21 +37,24 @@ values ($1, gen_random_uuid(), 'ACTIVE', 'REUSE', $2, now(), now(), 1)`,
     await client.query('insert into tokenmill.card (fp, version, token_id) values ($2, 1, $1), ($3, 2, $1)', [
       ...[tokenId, former, next],
     ])
-    const { rows } = await client.query<{ turn: string }>('select turn from tokenmill.card_phase')
-    const turn = Number(rows[0]?.turn)
-    const losing = (at: number) => {
+    const turn = '{"turn":1}'
+    await client.query(
+      `insert into tokenmill.key_lives (epoch, keys, phase, kek_id, proof) values (1, '[]', $1, 'kek-1', '')`,
+      [turn],
+    )
+    const losing = (at: string) => {
       const link = { kept: [former], versions: [1], known: [former], turn: at }
       const row = { tokenId, version: 1, storedCards: [former, next], cards: [former], link }
       return store.transaction(db => renewCards(db, [row]))
     }
-    const keeping = (at: number) => {
+    const keeping = (at: string) => {
       const link = { kept: [former], versions: [1], known: [former], turn: at }
       const cards = [former, next]
       return store.transaction(db => renewCards(db, [{ tokenId, version: 1, storedCards: cards, cards, link }]))
     }
     // As for a row that gets a number and keeps its fingerprints.
-    await expect(keeping(turn - 1)).rejects.toBeInstanceOf(CardPhaseChanged)
-    await expect(losing(turn - 1)).rejects.toBeInstanceOf(CardPhaseChanged)
+    await expect(keeping(OTHER_TURN)).rejects.toBeInstanceOf(CardPhaseChanged)
+    await expect(losing(OTHER_TURN)).rejects.toBeInstanceOf(CardPhaseChanged)
     const count = async () => (await client.query('select from tokenmill.card')).rowCount
     expect(await count()).toBe(2)
     expect(await losing(turn)).toBe(1)

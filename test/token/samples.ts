@@ -13,7 +13,7 @@ export const SCOPE = '6f1d2c3b-4a59-4687-9788-a9bacbdcedfe'
 /** The fingerprints of a card, which `card` (1 to 255) names. */
 export function printsOf(card: number): Fingerprints {
   const fp = `${card.toString(16).padStart(2, '0').repeat(4)}-0000-8000-8000-000000000000`
-  return { kept: [fp], versions: [1], known: [fp], turn: 1 }
+  return { kept: [fp], versions: [1], known: [fp], turn: 'first' }
 }
 
 export function facts(over: Partial<CardFacts> = {}): CardFacts {

@@ -38,7 +38,7 @@ export interface Miss extends Guess {
    */
   missesMax?: number
   /** The turn of the fingerprint key in which the card was asked for, unless the effect also writes the card. */
-  turn?: number
+  turn?: string
 }
 
 /** The networks alone make one and read it (networks.ts). The core only passes it on. */

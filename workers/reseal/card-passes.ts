@@ -3,11 +3,12 @@
 // with a whole pass over all tokens that found nothing to do.
 import { describeError } from '../../src/log.ts'
 import * as reseals from '../../src/store/reseal/reseals.ts'
-import * as cardPhases from '../../src/store/token/card-phases.ts'
+import { assertTurn } from '../../src/store/token/card-phases.ts'
 import { type DueSet, type DueToken, findSet } from '../../src/store/token/card-renewal.ts'
 import { CardTaken } from '../../src/store/token/cards.ts'
 import { type RenewedCards, renewCards } from '../../src/store/token/tokens.ts'
 import type { Fingerprints } from '../../src/token/token.ts'
+import type { CardPhase } from '../../src/vault/ring/card-prints.ts'
 import type { LiveRing } from '../../src/vault/ring/key-ring.ts'
 import { look, rest, type Work } from './work.ts'
 
@@ -23,7 +24,7 @@ const LOWEST = '00000000-0000-0000-0000-000000000000'
 export async function workCardPasses(work: Work): Promise<number> {
   const { held, times, deps } = work
   await deps.ring.refresh()
-  const phase = await cardPhases.find(deps.store)
+  const phase = deps.ring.cardPhase()
   for (;;) {
     const begun = await reseals.find(deps.store, held.purpose)
     if (!begun || deps.ring.cardPhase().turn !== phase.turn || !hasVersions(deps.ring, phase.writes))
@@ -52,11 +53,7 @@ function hasVersions(ring: LiveRing, versions: readonly number[]): boolean {
   return versions.every(version => names.has(`${CARDS}/${version}`))
 }
 
-async function workPass(
-  work: Work,
-  from: string,
-  phase: cardPhases.CardPhase,
-): Promise<'ended' | 'stopped' | 'lacking'> {
+async function workPass(work: Work, from: string, phase: CardPhase): Promise<'ended' | 'stopped' | 'lacking'> {
   const { pace, isStopping, deps } = work
   const versions = phase.writes.toSorted((a, b) => a - b)
   for (let key = from; ; ) {
@@ -74,7 +71,7 @@ async function workPass(
 async function writeSet(
   { held, pace, deps }: Work,
   { rows, scanned }: DueSet,
-  { key, phase }: { key: string; phase: cardPhases.CardPhase },
+  { key, phase }: { key: string; phase: CardPhase },
 ): Promise<boolean> {
   const { store, log, ring } = deps
   const renewed: RenewedCards[] = []
@@ -95,7 +92,7 @@ async function writeSet(
   }
   const write = (set: readonly RenewedCards[], before: Tally) =>
     store.transaction(async db => {
-      await cardPhases.assertTurn(db, phase.turn)
+      await assertTurn(db, phase.turn)
       const done = before.done + (await renewCards(db, set))
       const counted = { ...before, scanned, found: rows.length, done, rowsPerSecond: pace.rate() }
       await reseals.advance(db, held, { at: { column: COLUMN, key }, ...counted })
@@ -118,13 +115,13 @@ interface Tally {
 async function renewOneByOne(
   { store, log }: Pick<Work['deps'], 'store' | 'log'>,
   renewed: readonly RenewedCards[],
-  { turn, tally }: { turn: number; tally: Tally },
+  { turn, tally }: { turn: string; tally: Tally },
 ): Promise<Tally> {
   let { done, failed, failedRow } = tally
   for (const row of renewed) {
     try {
       done += await store.transaction(async db => {
-        await cardPhases.assertTurn(db, turn)
+        await assertTurn(db, turn)
         return renewCards(db, [row])
       })
     } catch (error) {
@@ -140,7 +137,7 @@ async function renewOneByOne(
 /** The fingerprints that the row should have. A row without a number keeps those of its fingerprints that the phase names. */
 function linkOf(
   { sealed, sealVersion, tokenId, tokenScope, cards, versions }: DueToken,
-  { turn, writes }: cardPhases.CardPhase,
+  { turn, writes }: CardPhase,
   ring: LiveRing,
 ): Fingerprints {
   if (sealed !== null && sealVersion !== null) {

@@ -4,10 +4,10 @@
 import type { By } from '../../../src/acts/act.ts'
 import { ROTATE } from '../../../src/acts/key/key-rotation.ts'
 import { beginReseal, RESEAL } from '../../../src/acts/key/reseal.ts'
+import type { LivesKeeper } from '../../../src/acts/turn-lives.ts'
+import type { Store } from '../../../src/store/pool.ts'
 import * as reseals from '../../../src/store/reseal/reseals.ts'
-import * as cardPhases from '../../../src/store/token/card-phases.ts'
 import { Stop } from '../../exit.ts'
-import type { OpenedVault } from '../../open/open.ts'
 import type { Terminal } from '../../terminal.ts'
 import { begin, follow } from './rotate-fingerprint.ts'
 
@@ -25,25 +25,25 @@ interface Replacing {
  */
 export async function replaceInPhases(
   terminal: Terminal,
-  { store, keks }: Pick<OpenedVault, 'store' | 'keks'>,
+  vault: LivesKeeper,
   version: number,
   { by, list }: Replacing,
 ): Promise<void> {
   for (;;) {
-    const { phase, writes } = await cardPhases.find(store)
+    const { phase, writes } = (await vault.lives.read()).phase
     const isWritten = writes.includes(version)
     if (!isWritten) {
       await list()
-      await letRemove(store, by)
+      await letRemove(vault.store, by)
       if (phase === 'SINGLE') return
     }
-    if (phase === 'SINGLE') await begin(terminal, { store, kek: keks.current, by: await by(ROTATE) })
-    else await follow(terminal, store, await by(ROTATE), phase === 'BOTH' ? 'NEW' : 'SINGLE')
+    if (phase === 'SINGLE') await begin(terminal, vault, await by(ROTATE))
+    else await follow(terminal, vault, await by(ROTATE), phase === 'BOTH' ? 'NEW' : 'SINGLE')
   }
 }
 
 /** Lets the workers remove the former fingerprints, which waited for the list. */
-async function letRemove(store: OpenedVault['store'], by: Replacing['by']): Promise<void> {
+async function letRemove(store: Store, by: Replacing['by']): Promise<void> {
   if ((await reseals.find(store, PURPOSE))?.state !== 'CANCELLED') return
   const begun = await beginReseal(store, PURPOSE, await by(RESEAL))
   if ('refused' in begun && begun.refused === 'lacking')

@@ -74,7 +74,7 @@ export function compromise(terminal: Terminal, word: string, options: Options): 
     const value = { purpose, version, exposed: exposure ?? null, file: options.out ?? null }
     print(terminal, options, value, [exposureText(name, exposure, options.out), ADVICE[purpose]])
     // If a rotation was under way, the version that is now in use was made before the mark and must be replaced, too.
-    if (turning.inPhases && options.keyVersion === undefined && (await isSuspect(vault.store, { purpose, version })))
+    if (turning.inPhases && options.keyVersion === undefined && (await isSuspect(vault, { purpose, version })))
       throw new Stop(
         `The version in use now was made before ${name} was marked, so somebody else may have it, too: run this again, with another file for --out.`,
       )
@@ -89,7 +89,7 @@ async function answer(
   acting: Acting,
 ): Promise<{ version: number; exposure: Exposure | undefined }> {
   const { options, by } = acting
-  const begun = await beginCompromise(vault.store, purpose, options.keyVersion, await by(COMPROMISE))
+  const begun = await beginCompromise(vault, purpose, options.keyVersion, await by(COMPROMISE))
   if ('refused' in begun) throw new Stop(refusalText(purpose, options.keyVersion, begun.refused))
   const { version, isResumed, isInUse, dropped } = begun.done
   const name = `${purpose}/${version}`
@@ -109,7 +109,7 @@ async function answer(
     await list()
     await makeAnew(terminal, vault, purpose, acting)
   }
-  await endCompromise(vault.store, begun.done, await by(COMPROMISE))
+  await endCompromise(vault, begun.done, await by(COMPROMISE))
   return { version, exposure }
 }
 
@@ -121,15 +121,16 @@ export interface Acting {
 /** Lists what the version exposed, before anything is sealed anew. Undefined: an earlier run has listed it. */
 async function expose(
   terminal: Terminal,
-  { store }: OpenedVault,
+  vault: OpenedVault,
   compromised: Compromise,
   { options, by }: Acting,
 ): Promise<Exposure | undefined> {
+  const { store } = vault
   const { purpose, version, isListed } = compromised
   if (isListed) return undefined
   if (!TURNING[purpose].inPhases) await settle(terminal, store, { purpose, version })
   const exposure = await listExposure(store, { purpose, version }, options.out)
-  await recordExposure(store, { purpose, version }, exposure, await by(COMPROMISE))
+  await recordExposure(vault, { purpose, version }, exposure, await by(COMPROMISE))
   return exposure
 }
 

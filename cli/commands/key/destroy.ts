@@ -25,7 +25,7 @@ export function destroy(terminal: Terminal, purpose: string, version: number, op
     const second = secondOperatorOf(vault, claimed(deed, areBackupsGone), by)
     const { backupDays } = session.config
     const asked = { purpose, version, backupDays, areBackupsGone }
-    const verdict = await destroyKey(vault.store, asked, by, second.use)
+    const verdict = await destroyKey(vault, asked, by, second.use)
     if ('refused' in verdict && verdict.refused === 'unconfirmed') return second.ask(terminal, options)
     if ('refused' in verdict) throw new Stop(refusalText(name, purpose, verdict))
     print(terminal, options, { purpose, version, state: 'DESTROYED' }, `${name} is destroyed.`)

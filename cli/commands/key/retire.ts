@@ -5,7 +5,7 @@ import * as cardOrphans from '../../../src/store/token/card-orphans.ts'
 import { formatReuseToken } from '../../../src/token/token.ts'
 import type { JsonOption } from '../../command.ts'
 import { EXIT, Stop } from '../../exit.ts'
-import { openCommandStore, withSession } from '../../open/open.ts'
+import { openVault, withSession } from '../../open/open.ts'
 import { byOf, type OperatorOptions } from '../../open/operator.ts'
 import { print, say, type Terminal } from '../../terminal.ts'
 import { waitsOn } from './rotate-fingerprint.ts'
@@ -21,9 +21,10 @@ export function retire(
 ): Promise<void> {
   if (purpose !== PURPOSE) throw new Stop(`only versions of the key ${PURPOSE} are retired.`, EXIT.usage)
   return withSession(terminal, async session => {
-    const { store } = await openCommandStore(session)
-    const by = await byOf({ action: RETIRE, subject: `${PURPOSE}/${version}` }, options, store)
-    const ended = await retireVersion(store, { version, isForced: options.forget === true }, by, waitsOn(terminal))
+    const vault = await openVault(session)
+    const { store, ring } = vault
+    const by = await byOf({ action: RETIRE, subject: `${PURPOSE}/${version}` }, options, store, ring)
+    const ended = await retireVersion(vault, { version, isForced: options.forget === true }, by, waitsOn(terminal))
     if ('refused' in ended && ended.refused !== 'orphans') throw new Stop(REFUSED[ended.refused])
     if ('refused' in ended) {
       const orphans = await store.transaction(db => cardOrphans.list(db, version, SHOWN_MAX))
@@ -33,7 +34,7 @@ export function retire(
         `Up to ${SHOWN_MAX} tokens that are known under ${PURPOSE}/${version} alone are above. They keep no number, so nothing can be hashed again; each is found again under the key in use once its card was presented. With --forget their cards get second tokens when they are next presented; the tokens themselves go on working.`,
       )
     }
-    await removeRetired(store, version)
+    await removeRetired(vault, version)
     const { orphans } = ended.done
     print(
       terminal,

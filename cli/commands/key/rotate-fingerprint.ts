@@ -10,10 +10,9 @@ import {
   type PhaseRefusal,
 } from '../../../src/acts/key/card-phase.ts'
 import { beginRotation, listLacking, ROTATE } from '../../../src/acts/key/key-rotation.ts'
-import type { Store } from '../../../src/store/pool.ts'
+import type { LivesKeeper } from '../../../src/acts/turn-lives.ts'
 import * as reseals from '../../../src/store/reseal/reseals.ts'
-import * as cardPhases from '../../../src/store/token/card-phases.ts'
-import type { KeyProvider } from '../../../src/vault/kek/provider.ts'
+import type { PhaseName } from '../../../src/vault/ring/card-prints.ts'
 import type { JsonOption } from '../../command.ts'
 import { Stop } from '../../exit.ts'
 import { openVault, withSession } from '../../open/open.ts'
@@ -26,13 +25,14 @@ const ASK_MS = 500
 
 export function rotateFingerprint(terminal: Terminal, options: JsonOption & OperatorOptions): Promise<void> {
   return withSession(terminal, async session => {
-    const { store, keks, ring } = await openVault(session)
+    const vault = await openVault(session)
+    const { lives, store, ring } = vault
     const by = await byOf({ action: ROTATE, subject: PURPOSE }, options, store, ring)
-    const begun = await cardPhases.find(store)
-    if (begun.phase === 'SINGLE') await begin(terminal, { store, kek: keks.current, by })
-    else say(terminal, `The phase is ${begun.phase}; going on with it.`)
-    await follow(terminal, store, by, 'SINGLE')
-    const { looks } = await cardPhases.find(store)
+    const { phase } = (await lives.read()).phase
+    if (phase === 'SINGLE') await begin(terminal, vault, by)
+    else say(terminal, `The phase is ${phase}; going on with it.`)
+    await follow(terminal, vault, by, 'SINGLE')
+    const { looks } = (await lives.read()).phase
     const [version, ...former] = looks
     const left =
       former.length === 0
@@ -47,21 +47,15 @@ export function rotateFingerprint(terminal: Terminal, options: JsonOption & Oper
   })
 }
 
-interface Beginning {
-  store: Store
-  kek: KeyProvider
-  by: By
-}
-
 /** Makes the next version, waits until every process holds it, and begins to write it. */
-export async function begin(terminal: Terminal, { store, kek, by }: Beginning): Promise<void> {
+export async function begin(terminal: Terminal, vault: LivesKeeper, by: By): Promise<void> {
   const waits = waitsOn(terminal)
-  const { version, isNew } = await beginRotation({ store, kek }, PURPOSE, by).catch(stopAfterRace)
+  const { version, isNew } = await beginRotation(vault, PURPOSE, by).catch(stopAfterRace)
   say(terminal, `${PURPOSE}/${version} ${isNew ? 'is made' : 'was made before; going on with it'}.`)
   for (let told = ''; ; await pause(ASK_MS)) {
-    await refuseDropped(store, PURPOSE, version)
-    const lacking = await listLacking(store, PURPOSE, version)
-    if (lacking.length === 0 && isBegun(terminal, await beginBoth(store, version, by, waits))) return
+    await refuseDropped(vault, PURPOSE, version)
+    const lacking = await listLacking(vault.store, PURPOSE, version)
+    if (lacking.length === 0 && isBegun(terminal, await beginBoth(vault, version, by, waits))) return
     const line = `Waiting for processes to load it: ${namesOf(lacking)}.`
     if (lacking.length > 0 && line !== told) say(terminal, line)
     told = line
@@ -69,15 +63,16 @@ export async function begin(terminal: Terminal, { store, kek, by }: Beginning): 
 }
 
 /** Waits for the workers, and begins each next phase once they are done, until the phase is `to`. */
-export async function follow(terminal: Terminal, store: Store, by: By, to: 'NEW' | 'SINGLE'): Promise<void> {
+export async function follow(terminal: Terminal, vault: LivesKeeper, by: By, to: 'NEW' | 'SINGLE'): Promise<void> {
+  const { store, lives } = vault
   const waits = waitsOn(terminal)
   for (let told = ''; ; await pause(ASK_MS)) {
-    const { phase } = await cardPhases.find(store)
+    const { phase } = (await lives.read()).phase
     if (phase === 'SINGLE' || phase === to) return
     const row = await reseals.find(store, PURPOSE)
     if (row?.state === 'CANCELLED') throw new Stop(IS_EXPOSED)
     if (row?.state === 'DONE' && (await listLacking(store, PURPOSE, row.version)).length === 0)
-      isBegun(terminal, await (phase === 'BOTH' ? beginNew(store, by, waits) : beginSingle(store, by, waits)))
+      isBegun(terminal, await (phase === 'BOTH' ? beginNew(vault, by, waits) : beginSingle(vault, by, waits)))
     const line = row ? lineOf(phase, row) : ''
     if (line !== told) say(terminal, line)
     told = line
@@ -112,9 +107,9 @@ const SAYS = {
   BOTH: (key: string) => `Cards are written under ${key}, too. Bulk workers give it to all tokens now.`,
   NEW: (key: string) => `${key} is in use. Bulk workers remove the former fingerprints now.`,
   SINGLE: (key: string) => `Every token with a number is known under ${key} alone.`,
-} as const satisfies Record<cardPhases.PhaseName, (key: string) => string>
+} as const satisfies Record<PhaseName, (key: string) => string>
 
-function lineOf(phase: cardPhases.PhaseName, row: reseals.Reseal): string {
+function lineOf(phase: PhaseName, row: reseals.Reseal): string {
   const { pass, passScanned, rowsExpected, rowsDone, rowsPerSecond, isHeld, failedRow } = row
   const of = rowsExpected === null ? '' : ` of about ${count(rowsExpected)}`
   const rate = rowsPerSecond === null ? '' : `, ${count(rowsPerSecond)}/s`

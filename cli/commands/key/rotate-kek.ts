@@ -5,7 +5,6 @@ import { announceKek, type Turned, turnKek } from '../../../src/acts/key/keks.ts
 import { type Config, ConfigError } from '../../../src/config.ts'
 import { BEAT } from '../../../src/store/access/beat.ts'
 import * as captureKeys from '../../../src/store/access/capture-keys.ts'
-import * as dataKeys from '../../../src/store/access/data-keys.ts'
 import * as keks from '../../../src/store/access/keks.ts'
 import * as processes from '../../../src/store/access/processes.ts'
 import * as signingKeys from '../../../src/store/access/signing-keys.ts'
@@ -26,6 +25,7 @@ import type { JsonOption } from '../../command.ts'
 import { Stop } from '../../exit.ts'
 import { kekListPath, kekSetting } from '../../open/kek.ts'
 import { KEK_OPENERS } from '../../open/kek-openers.ts'
+import { readKeys, storedLives } from '../../open/known-lives.ts'
 import { type OpenedVault, openVault, withSession } from '../../open/open.ts'
 import { byOf, type OperatorOptions } from '../../open/operator.ts'
 import { print, say, type Terminal } from '../../terminal.ts'
@@ -38,7 +38,7 @@ export function rotateKek(terminal: Terminal, options: Options): Promise<void> {
     const vault = await openVault(session)
     const to = chosen(session.config, vault.keks, options.to)
     const turned = vault.keks.current.id === to.id ? undefined : await turn(terminal, vault, to, options)
-    const opened = await openAlone(vault.store, to)
+    const opened = await openAlone(vault, to)
     const value = {
       kek_id: to.id,
       former_kek_id: turned?.former ?? null,
@@ -94,7 +94,7 @@ async function turn(
   const announced = (await keks.findProbes(store)).find(({ kekId }) => kekId === to.id)
   if (announced) await prove(to, announced.probe)
   else await announceKek(store, { kekId: to.id, probe: await makeProbe(to) }, await by('kek.add'))
-  const rotation = { store, keks: vault.keks, to }
+  const rotation = { ...vault, to }
   for (;;) {
     await untilProved(terminal, store, to.id)
     const isReady = async (db: Db) => (await lacking(db, to.id)).length === 0
@@ -156,9 +156,13 @@ const PAGE = 500
  * Proves that the key-encryption key opens everything: opens every data key with it alone, and with these every private
  * half, drops them at once, and counts them. Throws `Fault('key_unavailable')` if one doesn't open.
  */
-async function openAlone(store: Store, kek: KeyProvider): Promise<{ dataKeys: number; privateHalves: number }> {
-  const stored = await dataKeys.findAll(store)
-  const halves = openPrivateHalves(await openKeyRing(keksOf(kek), stored))
+async function openAlone(
+  { store, installationId }: Pick<OpenedVault, 'store' | 'installationId'>,
+  kek: KeyProvider,
+): Promise<{ dataKeys: number; privateHalves: number }> {
+  const alone = keksOf(kek)
+  const stored = await readKeys(store, storedLives({ store, keks: alone, installationId }))
+  const halves = openPrivateHalves(await openKeyRing(alone, stored))
   const open = async (half: StoredPrivateHalf, name: string) => {
     const raw = await halves.open(half, name)
     raw.fill(0)

@@ -12,8 +12,9 @@ import {
   type WithoutGateways,
 } from '../../../src/acts/key/key-rotation.ts'
 import { shareKeys } from '../../../src/acts/role-keys.ts'
+import type { LivesKeeper } from '../../../src/acts/turn-lives.ts'
 import type { ProcessRow } from '../../../src/store/access/processes.ts'
-import { LostRace, type Store } from '../../../src/store/pool.ts'
+import { LostRace } from '../../../src/store/pool.ts'
 import { duration } from '../../../src/units.ts'
 import type { Purpose } from '../../../src/vault/ring/key-ring.ts'
 import { Stop } from '../../exit.ts'
@@ -31,11 +32,12 @@ export interface Turned {
 
 export async function turnDataKey(
   terminal: Terminal,
-  { store, keks, ring }: Pick<OpenedVault, 'store' | 'keks' | 'ring'>,
+  vault: LivesKeeper & Pick<OpenedVault, 'ring'>,
   { purpose, without }: Pick<Turning, 'purpose' | 'without'>,
   by: By,
 ): Promise<Turned> {
-  const begun = await beginRotation({ store, kek: keks.current }, purpose, by).catch(stopAfterRace)
+  const { store, ring } = vault
+  const begun = await beginRotation(vault, purpose, by).catch(stopAfterRace)
   const { version, former, isNew } = begun
   const name = `${purpose}/${version}`
   say(terminal, isNew ? `${name} is made.` : `${name} was made before; going on with it.`)
@@ -43,7 +45,7 @@ export async function turnDataKey(
   const { foreign } = await shareKeys(store, ring)
   for (const kid of foreign)
     say(terminal, `The key ${kid} of a gateway was not written by tokenmill, and gets nothing (table role_key).`)
-  await finish(terminal, { store, purpose, version, without }, by)
+  await finish(terminal, vault, { purpose, version, without }, by)
   // What a command does after this uses the new version.
   await ring.refresh()
   return { version, former }
@@ -54,15 +56,18 @@ export function stopAfterRace(error: unknown): never {
   throw error
 }
 
-export async function refuseDropped(store: Store, purpose: Purpose, version: number): Promise<void> {
-  if (await isDropped(store, purpose, version))
+export async function refuseDropped(
+  keeper: Pick<LivesKeeper, 'lives'>,
+  purpose: Purpose,
+  version: number,
+): Promise<void> {
+  if (await isDropped(keeper, purpose, version))
     throw new Stop(
       `${purpose}/${version} was dropped meanwhile, because somebody else may have it (\`tokenmill key compromise\`); it never came into use.`,
     )
 }
 
 interface Turning {
-  store: Store
   purpose: Purpose
   version: number
   /** Gateways for which it doesn't wait. */
@@ -70,16 +75,17 @@ interface Turning {
 }
 
 /** Waits for all processes, and puts the new version into use. */
-async function finish(terminal: Terminal, { store, ...turning }: Turning, by: By): Promise<void> {
+async function finish(terminal: Terminal, vault: LivesKeeper, turning: Turning, by: By): Promise<void> {
+  const { store } = vault
   const { purpose, version, without } = turning
   for (let told = ''; ; await pause(ASK_MS)) {
-    await refuseDropped(store, purpose, version)
+    await refuseDropped(vault, purpose, version)
     const gateways = await listLackingGateways(store, turning, without)
     const lacking = [...(await listLacking(store, purpose, version)), ...gateways]
     if (lacking.length === 0) {
-      const ended = await finishRotation(store, turning, by)
+      const ended = await finishRotation(vault, turning, by)
       if ('done' in ended) return
-      if (ended.refused === 'finished') return refuseDropped(store, purpose, version)
+      if (ended.refused === 'finished') return refuseDropped(vault, purpose, version)
       continue
     }
     const line = `Waiting for ${lacking.length} ${lacking.length === 1 ? 'process' : 'processes'} to load it: ${namesOf(lacking)}.`

@@ -24,13 +24,15 @@ async function sourcesOf({ session, store, queues, embedded, openKeys }: Looking
   const { config } = session
   const { redisUrls, dataDir, tls } = config
   const keks = await kekFiles(config, embedded).catch(() => [])
+  const hasKek = keks.length > 0 || config.kek !== undefined
   return {
     store,
     queues,
     embedded,
     auditUrl: config.auditUrl,
     grants: GRANT_LISTS,
-    ring: keks.length === 0 && config.kek === undefined ? undefined : async () => (await openKeys()).ring,
+    ring: hasKek ? async () => (await openKeys()).ring : undefined,
+    lives: hasKek ? async () => (await openKeys()).lives : undefined,
     redis: redisUrls && (() => readRedisInfo(redisUrls)),
     keyFiles: [
       ...keks,

@@ -1,18 +1,21 @@
 // Opens the servers that `status` and `doctor` check, each at its first use, whether or not others answer. No schema is
 // upgraded or refused, and a server that hangs doesn't hold up the command.
+
 import type { Check } from '../../../producers/operate/check.ts'
 import { Fault } from '../../../src/errors.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
-import * as dataKeys from '../../../src/store/access/data-keys.ts'
 import * as installation from '../../../src/store/installation.ts'
 import { openStore, type Store } from '../../../src/store/pool.ts'
 import { reasonOf } from '../../../src/vault/kek/host.ts'
 import { openPrivateHalves } from '../../../src/vault/private-half.ts'
-import { type KeyRing, openKeyRing } from '../../../src/vault/ring/key-ring.ts'
+import type { KeyRing } from '../../../src/vault/ring/key-ring.ts'
+import type { KnownLives } from '../../../src/vault/ring/known-lives.ts'
 import { endingOf } from '../../ending.ts'
 import { poolsOf } from '../../open/connections.ts'
 import { openInstallationKey } from '../../open/installation-key.ts'
 import { findKeks, KekAway } from '../../open/kek.ts'
+import { openRingNow } from '../../open/key-ring.ts'
+import { lastingLives } from '../../open/known-lives.ts'
 import { openDatabase, openQueues, openSession, type Session } from '../../open/open.ts'
 import { say, type Terminal, table } from '../../terminal.ts'
 
@@ -21,7 +24,7 @@ export interface Looking {
   embedded: boolean
   store(): Promise<Store>
   queues(): Promise<Queues>
-  openKeys(): Promise<{ kekId: string; troubles: string[]; ring: KeyRing }>
+  openKeys(): Promise<{ kekId: string; troubles: string[]; ring: KeyRing; lives: KnownLives }>
 }
 
 /** What isn't closed within this time is left to the end of the process. */
@@ -45,10 +48,12 @@ export async function withLook(terminal: Terminal, work: (looking: Looking) => P
     const db = await store()
     const known = await installation.get(db)
     const keks = await findKeks(session.config, database.embedded, known).catch(throwAway)
-    const ring = await openKeyRing(keks, await dataKeys.findAll(db))
+    const { installationId } = known
+    const lives = lastingLives({ store: db, keks, installationId }, session.config.dataDir, session.log)
+    const ring = await openRingNow(keks, db, lives)
     await openInstallationKey(db, openPrivateHalves(ring))
     const troubles = keks.failures().map(({ shown, error }) => `${shown}: ${reasonOf(error)}`)
-    return { kekId: keks.current.id, troubles, ring }
+    return { kekId: keks.current.id, troubles, ring, lives }
   }
   const ended = await work({ session, embedded: database.embedded, store, queues, openKeys }).then(
     () => undefined,

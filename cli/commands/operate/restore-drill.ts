@@ -11,6 +11,7 @@ import type { Keks } from '../../../src/vault/kek/provider.ts'
 import type { JsonOption } from '../../command.ts'
 import { Stop } from '../../exit.ts'
 import { findKeks } from '../../open/kek.ts'
+import { storedLives } from '../../open/known-lives.ts'
 import { openDatabase, type Session, withSession } from '../../open/open.ts'
 import { print, type Terminal } from '../../terminal.ts'
 import { checksText } from './look.ts'
@@ -30,7 +31,11 @@ export function showDrill(terminal: Terminal, options: JsonOption): Promise<void
     session.lifetime.onClose('store', () => store.close())
     await assertSchema(store)
     const keks = await keksOfHost(session, store, embedded)
-    const { checks, sampled } = 'absent' in keks ? { checks: [keks.absent], sampled: [] } : await drill(store, keks)
+    const { installationId } = await installation.get(store)
+    const { checks, sampled } =
+      'absent' in keks
+        ? { checks: [keks.absent], sampled: [] }
+        : await drill(store, keks, storedLives({ store, keks, installationId }))
     const failed = checks.filter(({ state }) => state !== 'well')
     print(terminal, options, { opens: failed.length === 0, checks, sampled }, checksText(checks))
     if (failed.length > 0) throw new Stop(`these do not open: ${failed.map(({ name }) => name).join(', ')}`)

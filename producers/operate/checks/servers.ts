@@ -12,6 +12,7 @@ import type { Db, Store } from '../../../src/store/pool.ts'
 import { assertSchema, MIGRATIONS } from '../../../src/store/schema.ts'
 import * as storeServer from '../../../src/store/server.ts'
 import { duration } from '../../../src/units.ts'
+import { type KnownLives, LIVES_TROUBLE } from '../../../src/vault/ring/known-lives.ts'
 import { critical, unknown, type Verdict, warning, well, worstFirst } from '../check.ts'
 import { judgeRoom } from '../redis-memory.ts'
 
@@ -32,6 +33,8 @@ interface OpenedKeys {
   kekId: string
   /** Why this host can't use further keys that its settings name. */
   troubles: string[]
+  /** The lives of the data keys, as they were read. */
+  lives?: Pick<KnownLives, 'trouble'>
 }
 
 export async function askStore({ store }: Pick<ServerSources, 'store'>): Promise<Verdict> {
@@ -72,8 +75,10 @@ export async function askSchema({ store }: ServerSources): Promise<Verdict> {
 
 export async function askVaultKeys({ openKeys, store, now }: ServerSources & { now: number }): Promise<Verdict> {
   try {
-    const { kekId, troubles } = await openKeys()
+    const { kekId, troubles, lives } = await openKeys()
     const says = `${kekId} opens the data keys and the signing key`
+    const trouble = lives?.trouble()
+    if (trouble) return critical(`${says}; ${LIVES_TROUBLE[trouble]}`, 'ask `tokenmill doctor`, which names the keys')
     if (troubles.length > 0)
       return warning(`${says}; not usable here: ${troubles.join('; ')}`, 'correct TOKENMILL_KEK, or what it names')
     const lacking = (await processes.listVault(await store(), BEAT.deadMs)).filter(({ keys }) => !hasKek(keys, kekId))
@@ -87,7 +92,11 @@ export async function askVaultKeys({ openKeys, store, now }: ServerSources & { n
       return critical(`no process can start: ${why}`, 'see that the token of the key can be reached from here')
     }
     if (code !== 'key_unavailable') throw error
-    return critical('the key-encryption key does not open every key of the store', 'restore the KEK file from its copy')
+    const why = cause instanceof Error ? `: ${cause.message}` : ''
+    return critical(
+      `the key-encryption key does not open every key of the store${why}`,
+      'restore the KEK file from its copy',
+    )
   }
 }
 

@@ -1,12 +1,11 @@
 // Records that a version of a data key may have been stolen, and which steps of `key compromise` are done: the version
 // is replaced, what it exposed is listed, and values are sealed or coded anew. A command that was killed continues from
 // these records.
-import * as dataKeys from '../../store/access/data-keys.ts'
-import type { Db, Store } from '../../store/pool.ts'
 import * as sharedKeys from '../../store/role-keys/shared-keys.ts'
-import * as cardPhases from '../../store/token/card-phases.ts'
+import { type KeyLife, type KeyLives, livesOf, setting, withKeys } from '../../vault/ring/key-lives.ts'
 import type { Purpose } from '../../vault/ring/key-ring.ts'
-import { type ActResult, type By, perform } from '../act.ts'
+import type { ActResult, By } from '../act.ts'
+import { type LivesKeeper, turnLives } from '../turn-lives.ts'
 
 export const COMPROMISE = 'data-key.compromise'
 
@@ -28,48 +27,69 @@ export interface Compromise {
  * Refused: there is no such version, it is destroyed, or it is not in use yet.
  */
 export function beginCompromise(
-  store: Store,
+  keeper: LivesKeeper,
   purpose: Purpose,
   named: number | undefined,
   by: By,
 ): Promise<ActResult<Compromise, 'unknown' | 'destroyed' | 'pending'>> {
-  return perform<Compromise, 'unknown' | 'destroyed' | 'pending'>(
-    store,
+  return turnLives<Compromise, 'unknown' | 'destroyed' | 'pending'>(
+    keeper,
     { action: COMPROMISE, subject: purpose },
     by,
-    async db => {
-      const isDroppable = await mayDrop(db, purpose)
-      const keys = await dataKeys.lockPurpose(db, purpose)
-      const open = keys.find(key => key.compromisedAt !== null && key.compromiseEndedAt === null)
-      const key =
-        named === undefined
-          ? (open ?? keys.find(({ state }) => state === 'ACTIVE'))
-          : keys.find(({ version }) => version === named)
-      if (!key) return { refused: 'unknown' }
-      if (key.state === 'DESTROYED') return { refused: 'destroyed' }
-      if (key.state === 'PENDING') return { refused: 'pending' }
-      const { version } = key
-      const isResumed = key.compromisedAt !== null
-      await dataKeys.markCompromise(db, { purpose, version }, 'compromised')
-      const isInUse = key.state === 'ACTIVE'
-      // In a resumed run the PENDING version is the one that this command has made.
-      const waiting = isInUse && isDroppable && !isResumed ? keys.find(({ state }) => state === 'PENDING') : undefined
-      if (waiting) await drop(db, waiting)
-      const dropped = waiting?.version
-      const done = { purpose, version, isResumed, isInUse, isListed: key.exposedAt !== null, dropped }
-      return { done, detail: { step: 'begin', version, is_resumed: isResumed, ...(waiting && { dropped }) } }
+    {
+      plan: now => {
+        const found = findCompromised(now, purpose, named)
+        if (typeof found === 'string') return found
+        const { version } = found.key
+        const dropped = found.dropped?.version
+        return withKeys(now, purpose, (keys, epoch) => {
+          const marked = setting(version, { compromised: found.key.compromised ?? epoch })(keys)
+          return dropped === undefined ? marked : setting(dropped, { state: 'DESTROYED' })(marked)
+        })
+      },
+      effect: async (db, { before }) => {
+        const found = findCompromised(before, purpose, named)
+        if (typeof found === 'string') return { refused: found }
+        const { key, dropped } = found
+        if (dropped) await sharedKeys.removeVersion(db, purpose, dropped.version)
+        const { version } = key
+        const isResumed = key.compromised !== undefined
+        const done = {
+          purpose,
+          version,
+          isResumed,
+          isInUse: key.state === 'ACTIVE',
+          isListed: key.exposed === true,
+          dropped: dropped?.version,
+        }
+        const detail = { step: 'begin', version, is_resumed: isResumed }
+        return { done, detail: dropped ? { ...detail, dropped: dropped.version } : detail }
+      },
     },
   )
 }
 
-/** False while cards may be written under a PENDING fingerprint key. The phase then stays until the transaction ends. */
-async function mayDrop(db: Db, purpose: Purpose): Promise<boolean> {
-  return purpose !== 'fingerprint' || (await cardPhases.find(db)).phase === 'SINGLE'
-}
-
-async function drop(db: Db, { purpose, version }: dataKeys.DataKeyLife): Promise<void> {
-  await dataKeys.drop(db, purpose, version)
-  await sharedKeys.removeVersion(db, purpose, version)
+/** The version to be marked, and one that waits to take its place and is dropped. */
+function findCompromised(
+  now: KeyLives,
+  purpose: Purpose,
+  named: number | undefined,
+): { key: KeyLife; dropped: KeyLife | undefined } | 'unknown' | 'destroyed' | 'pending' {
+  const keys = livesOf(now, purpose)
+  const open = keys.find(one => one.compromised !== undefined && !one.ended)
+  const key =
+    named === undefined
+      ? (open ?? keys.find(({ state }) => state === 'ACTIVE'))
+      : keys.find(({ version }) => version === named)
+  if (!key) return 'unknown'
+  if (key.state === 'DESTROYED') return 'destroyed'
+  if (key.state === 'PENDING') return 'pending'
+  // In a resumed run the PENDING version is the one that this command has made. Cards may be written under a PENDING
+  // fingerprint key.
+  const mayDrop = purpose !== 'fingerprint' || now.phase.phase === 'SINGLE'
+  const isFresh = key.state === 'ACTIVE' && key.compromised === undefined
+  const dropped = isFresh && mayDrop ? keys.find(({ state }) => state === 'PENDING') : undefined
+  return { key, dropped }
 }
 
 /**
@@ -77,37 +97,43 @@ async function drop(db: Db, { purpose, version }: dataKeys.DataKeyLife): Promise
  * replaced.
  */
 export async function isSuspect(
-  db: Db,
+  { lives }: Pick<LivesKeeper, 'lives'>,
   { purpose, version }: Pick<Compromise, 'purpose' | 'version'>,
 ): Promise<boolean> {
-  const keys = (await dataKeys.list(db)).filter(key => key.purpose === purpose)
-  const { compromisedAt } = keys.find(key => key.version === version) ?? {}
+  const keys = livesOf(await lives.read(), purpose)
+  const { compromised = 0 } = keys.find(key => key.version === version) ?? {}
   const active = keys.find(({ state }) => state === 'ACTIVE')
-  return active !== undefined && active.version > version && active.createdAt < (compromisedAt ?? 0)
+  return active !== undefined && active.version > version && active.made < compromised
 }
 
 /** What was exposed, by column. */
 export type Exposure = Readonly<Record<string, number>>
 
 export async function recordExposure(
-  store: Store,
-  { purpose, version }: Pick<Compromise, 'purpose' | 'version'>,
+  keeper: LivesKeeper,
+  compromise: Pick<Compromise, 'purpose' | 'version'>,
   exposure: Exposure,
   by: By,
 ): Promise<void> {
-  await perform<true, never>(store, { action: COMPROMISE, subject: purpose }, by, async db => {
-    await dataKeys.markCompromise(db, { purpose, version }, 'exposed')
-    return { done: true, detail: { step: 'list', version, rows: exposure } }
-  })
+  await mark(keeper, compromise, { exposed: true }, { by, detail: { step: 'list', rows: exposure } })
 }
 
 export async function endCompromise(
-  store: Store,
-  { purpose, version }: Pick<Compromise, 'purpose' | 'version'>,
+  keeper: LivesKeeper,
+  compromise: Pick<Compromise, 'purpose' | 'version'>,
   by: By,
 ): Promise<void> {
-  await perform<true, never>(store, { action: COMPROMISE, subject: purpose }, by, async db => {
-    await dataKeys.markCompromise(db, { purpose, version }, 'ended')
-    return { done: true, detail: { step: 'end', version } }
+  await mark(keeper, compromise, { exposed: true, ended: true }, { by, detail: { step: 'end' } })
+}
+
+function mark(
+  keeper: LivesKeeper,
+  { purpose, version }: Pick<Compromise, 'purpose' | 'version'>,
+  marks: Pick<KeyLife, 'exposed' | 'ended'>,
+  { by, detail }: { by: By; detail: { step: string; rows?: Exposure } },
+): Promise<ActResult<true, never>> {
+  return turnLives<true, never>(keeper, { action: COMPROMISE, subject: purpose }, by, {
+    plan: now => withKeys(now, purpose, setting(version, marks)),
+    effect: async () => ({ done: true, detail: { ...detail, version } }),
   })
 }

@@ -2,15 +2,17 @@
 // began a day ago or earlier, and no backup from before that pass is kept, as TOKENMILL_BACKUP_DAYS or the operator
 // (`--backups-are-gone`) says.
 import * as dataKeys from '../../store/access/data-keys.ts'
-import type { Db, Store } from '../../store/pool.ts'
+import type { Db } from '../../store/pool.ts'
 import { hashedColumnsOf } from '../../store/reseal/hashed-columns.ts'
 import * as reseals from '../../store/reseal/reseals.ts'
 import { BEFORE_IMAGE, sealingPurpose } from '../../store/reseal/sealed-columns.ts'
 import { countUnder, type UnderKey } from '../../store/reseal/sealed-rows.ts'
 import * as sharedKeys from '../../store/role-keys/shared-keys.ts'
 import { readClock } from '../../store/server.ts'
-import { type By, perform } from '../act.ts'
+import { livesOf, setting, withKeys } from '../../vault/ring/key-lives.ts'
+import type { By } from '../act.ts'
 import type { UseConfirmation } from '../confirmation.ts'
+import { type LivesKeeper, turnLives } from '../turn-lives.ts'
 
 export const DESTROY = 'data-key.destroy'
 
@@ -34,7 +36,7 @@ export interface Destruction {
 }
 
 export async function destroyKey(
-  store: Store,
+  keeper: LivesKeeper,
   destruction: Destruction,
   by: By,
   useConfirmation: UseConfirmation,
@@ -42,11 +44,20 @@ export async function destroyKey(
   const { purpose, version, areBackupsGone } = destruction
   let hindrance: Hindrance | undefined
   const deed = { action: DESTROY, subject: `${purpose}/${version}` }
-  const result = await perform<{ purpose: string; version: number }, Hindrance['refused']>(
-    store,
-    deed,
-    by,
-    async db => {
+  const result = await turnLives<{ purpose: string; version: number }, Hindrance['refused']>(keeper, deed, by, {
+    plan: now => {
+      const key = livesOf(now, purpose).find(one => one.version === version)
+      const word = !key
+        ? 'unknown'
+        : !isDestructible(purpose)
+          ? 'hashes'
+          : key.state === 'DECRYPT_ONLY'
+            ? undefined
+            : NOT_YET[key.state]
+      if (word) hindrance = { refused: word }
+      return word ?? withKeys(now, purpose, setting(version, { state: 'DESTROYED' }))
+    },
+    effect: async db => {
       hindrance = await findHindrance(db, destruction)
       if (hindrance) return { refused: hindrance.refused }
       const confirmed = await useConfirmation(db)
@@ -54,11 +65,10 @@ export async function destroyKey(
         hindrance = { refused: 'unconfirmed' }
         return hindrance
       }
-      await dataKeys.destroy(db, purpose, version)
       await sharedKeys.removeVersion(db, purpose, version)
       return { done: { purpose, version }, detail: { backups_are_gone: areBackupsGone, ...confirmed.detail } }
     },
-  )
+  })
   if ('done' in result) return result
   if (!hindrance) throw new Error('broken law: what is refused has a reason')
   return hindrance
@@ -66,11 +76,8 @@ export async function destroyKey(
 
 async function findHindrance(db: Db, destruction: Destruction): Promise<Hindrance | undefined> {
   const { purpose, version, backupDays, areBackupsGone } = destruction
-  // Never locks the key in use: processes reserve seals under that one while rows are counted, which may take hours.
-  const key = await dataKeys.lock(db, purpose, version)
+  const key = (await dataKeys.list(db)).find(one => one.purpose === purpose && one.version === version)
   if (!key) return { refused: 'unknown' }
-  if (!isDestructible(purpose)) return { refused: 'hashes' }
-  if (key.state !== 'DECRYPT_ONLY') return { refused: NOT_YET[key.state] }
   const provedAt = await findProof(db, key)
   if (typeof provedAt !== 'number') return provedAt
   // The store's clock wrote these times.

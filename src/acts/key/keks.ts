@@ -3,6 +3,7 @@
 import { ConfigError } from '../../config.ts'
 import * as dataKeys from '../../store/access/data-keys.ts'
 import * as keks from '../../store/access/keks.ts'
+import * as keyLives from '../../store/access/key-lives.ts'
 import * as installation from '../../store/installation.ts'
 import { type Db, LostRace, type Store } from '../../store/pool.ts'
 import { readClock } from '../../store/server.ts'
@@ -10,6 +11,7 @@ import type { Keks, KeyProvider } from '../../vault/kek/provider.ts'
 import { rewrap } from '../../vault/ring/rewrap.ts'
 import { type ActResult, type By, perform } from '../act.ts'
 import type { UseConfirmation } from '../confirmation.ts'
+import { type LivesKeeper, proveLivesBy } from '../turn-lives.ts'
 
 const DAY_MS = 86_400_000
 
@@ -25,8 +27,7 @@ export function announceKek(
   })
 }
 
-export interface Rotation {
-  store: Store
+export interface Rotation extends Pick<LivesKeeper, 'store' | 'installationId' | 'lives'> {
   /** The keys of this host: those that wrap something now, and `to`. */
   keks: Pick<Keks, 'find'>
   to: KeyProvider
@@ -45,15 +46,17 @@ export interface Turned {
  * whether every process has `to`. Throws `LostRace` if keys were added or destroyed meanwhile: call it again.
  */
 export async function turnKek(
-  { store, keks: host, to }: Rotation,
+  rotation: Rotation,
   { isReady, useConfirmation }: { isReady: (db: Db) => Promise<boolean>; useConfirmation: UseConfirmation },
   by: By,
 ): Promise<ActResult<Turned, TurnRefusal>> {
+  const { store, keks: host, to } = rotation
   const anew = await Promise.all(
     (await dataKeys.findAll(store)).flatMap(({ purpose, version, kekId, wrapped }) =>
       wrapped && kekId !== to.id ? [wrapAnew(host, { purpose, version, kekId, wrapped }, to)] : [],
     ),
   )
+  const lives = await proveLivesBy(to, rotation)
   return perform(store, { action: 'kek.rotate', subject: to.id }, by, async db => {
     const former = await installation.lockKek(db)
     if (former === undefined || former === to.id) return { refused: 'current' }
@@ -63,8 +66,8 @@ export async function turnKek(
     const confirmed = await useConfirmation(db)
     if (!confirmed) return { refused: 'unconfirmed' }
     await installation.setKek(db, to.id)
-    for (const { from, ...key } of anew)
-      if (!(await dataKeys.rewrap(db, key, from))) throw new LostRace(`the key ${key.purpose} changed`)
+    await writeAnew(db, anew)
+    if (!(await keyLives.replace(db, lives.row, lives.former))) throw new LostRace('the lives of the keys changed')
     // Without its row nothing would keep the former key from being forgotten while backups need it.
     if (!(await keks.retire(db, former))) throw new ConfigError(installation.INCOMPLETE)
     const isKnown = await keks.activate(db, to.id)
@@ -72,6 +75,11 @@ export async function turnKek(
     const detail = { former, data_keys: anew.length, ...confirmed.detail }
     return { done: { former, dataKeys: anew.length }, detail }
   })
+}
+
+async function writeAnew(db: Db, anew: readonly (WrappedNow & { from: string })[]): Promise<void> {
+  for (const { from, ...key } of anew)
+    if (!(await dataKeys.rewrap(db, key, from))) throw new LostRace(`the key ${key.purpose} changed`)
 }
 
 type WrappedNow = Parameters<typeof rewrap>[1]

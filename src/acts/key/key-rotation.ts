@@ -1,15 +1,16 @@
 // Replaces a data key in two steps, which may be far apart: a new version is stored PENDING, so that every process loads it;
-// once all live ones have, it becomes ACTIVE. Each step locks the purpose's keys, so that two rotations make one new version.
+// once all live ones have, it becomes ACTIVE. Of two rotations at once the later one sees what the other has done.
 import { assert } from '../../errors.ts'
 import { BEAT } from '../../store/access/beat.ts'
 import * as dataKeys from '../../store/access/data-keys.ts'
 import * as processes from '../../store/access/processes.ts'
 import * as installation from '../../store/installation.ts'
-import { type Db, LostRace, type Store } from '../../store/pool.ts'
-import type { KeyProvider } from '../../vault/kek/provider.ts'
-import { makeDataKeys, type Purpose } from '../../vault/ring/key-ring.ts'
+import { type Db, LostRace } from '../../store/pool.ts'
+import { activating, adding, type KeyLife, livesOf, withKeys } from '../../vault/ring/key-lives.ts'
+import { makeDataKeys, type Purpose, type WrappedKey } from '../../vault/ring/key-ring.ts'
 import { SHARED_PURPOSES } from '../../vault/ring/shared-keys.ts'
-import { type ActResult, type By, type Decided, perform } from '../act.ts'
+import type { ActResult, By, Decided } from '../act.ts'
+import { type LivesKeeper, turnLives } from '../turn-lives.ts'
 
 export const ROTATE = 'data-key.rotate'
 
@@ -21,27 +22,37 @@ export interface Begun {
   isNew: boolean
 }
 
-/** Stores a new PENDING version, unless there is one. Throws `LostRace` if `kek` isn't the current one any more. */
-export async function beginRotation(
-  { store, kek }: { store: Store; kek: KeyProvider },
-  purpose: Purpose,
-  by: By,
-): Promise<Begun> {
-  const found = await findRotation(store, purpose)
-  if (found.pending !== undefined) return { version: found.pending, former: found.active, isNew: false }
-  // Wrapped before the transaction: a provider may be slow.
-  const version = found.newest + 1
-  const [key] = await makeDataKeys(kek, [purpose], version)
-  const result = await perform<Begun, 'raced'>(store, { action: ROTATE, subject: purpose }, by, async db => {
-    // Otherwise the new key could be wrapped by a key-encryption key that was replaced meanwhile, which then couldn't be
-    // forgotten. The installation's row is locked first, as in a rotation of the key-encryption key.
-    if (key && key.kekId !== (await installation.lockKek(db))) throw new LostRace('the key-encryption key was replaced')
-    const now = rotationOf(purpose, await dataKeys.lockPurpose(db, purpose))
-    if (!key || now.newest !== found.newest) return { refused: 'raced' }
-    await dataKeys.insert(db, { ...key, state: 'PENDING' })
-    return { done: { version, former: now.active, isNew: true }, detail: { step: 'begin', version } }
+/** Stores a new PENDING version, unless there is one. Throws `LostRace` if the KEK was replaced meanwhile. */
+export async function beginRotation(keeper: LivesKeeper, purpose: Purpose, by: By): Promise<Begun> {
+  const begun = async (): Promise<Begun | undefined> => {
+    const { pending, active } = rotationOf(purpose, livesOf(await keeper.lives.read(), purpose))
+    return pending === undefined ? undefined : { version: pending, former: active, isNew: false }
+  }
+  const found = await begun()
+  if (found) return found
+  let key: WrappedKey | undefined
+  const result = await turnLives<Begun, 'begun'>(keeper, { action: ROTATE, subject: purpose }, by, {
+    plan: async now => {
+      const { newest, pending } = rotationOf(purpose, livesOf(now, purpose))
+      if (pending !== undefined)
+        return 'begun'
+        // Wrapped before the transaction: a provider may be slow.
+      ;[key] = await makeDataKeys(keeper.keks.current, [purpose], newest + 1)
+      return withKeys(now, purpose, adding(purpose, newest + 1))
+    },
+    effect: async (db, { before }) => {
+      assert(key, 'it was planned')
+      // Otherwise the new key could be wrapped by a key-encryption key that was replaced meanwhile, which then couldn't be
+      // forgotten.
+      if (key.kekId !== (await installation.lockKek(db))) throw new LostRace('the key-encryption key was replaced')
+      await dataKeys.insert(db, { ...key, state: 'PENDING' })
+      const { active } = rotationOf(purpose, livesOf(before, purpose))
+      const { version } = key
+      return { done: { version, former: active, isNew: true }, detail: { step: 'begin', version } }
+    },
   })
-  return 'done' in result ? result.done : beginRotation({ store, kek }, purpose, by)
+  if ('done' in result) return result.done
+  return (await begun()) ?? beginRotation(keeper, purpose, by)
 }
 
 interface Rotation {
@@ -50,15 +61,7 @@ interface Rotation {
   pending: number | undefined
 }
 
-async function findRotation(store: Db, purpose: Purpose): Promise<Rotation> {
-  const keys = await dataKeys.list(store)
-  return rotationOf(
-    purpose,
-    keys.filter(key => key.purpose === purpose),
-  )
-}
-
-function rotationOf(purpose: Purpose, keys: readonly dataKeys.DataKeyLife[]): Rotation {
+function rotationOf(purpose: Purpose, keys: readonly KeyLife[]): Rotation {
   const active = keys.find(key => key.state === 'ACTIVE')
   if (!active) throw new Error(`broken law: ${purpose} has an ACTIVE key`)
   return {
@@ -69,9 +72,12 @@ function rotationOf(purpose: Purpose, keys: readonly dataKeys.DataKeyLife[]): Ro
 }
 
 /** Whether a version that was PENDING was dropped: somebody else may have it (compromise.ts). */
-export async function isDropped(store: Db, purpose: Purpose, version: number): Promise<boolean> {
-  const keys = await dataKeys.list(store)
-  return keys.some(key => key.purpose === purpose && key.version === version && key.state === 'DESTROYED')
+export async function isDropped(
+  { lives }: Pick<LivesKeeper, 'lives'>,
+  purpose: Purpose,
+  version: number,
+): Promise<boolean> {
+  return livesOf(await lives.read(), purpose).some(key => key.version === version && key.state === 'DESTROYED')
 }
 
 /** The live processes that open the vault and don't hold this version. */
@@ -105,23 +111,25 @@ interface Finish {
 
 /** Makes the PENDING version ACTIVE, and the former one DECRYPT_ONLY. Refused if a live process lacks the new version. */
 export function finishRotation(
-  store: Store,
+  keeper: LivesKeeper,
   { purpose, version, without = [] }: Finish,
   by: By,
 ): Promise<ActResult<{ former: number }, 'lacking' | 'finished'>> {
   assert(purpose !== 'fingerprint', 'the fingerprint key turns in phases')
-  return perform(store, { action: ROTATE, subject: purpose }, by, async db => {
-    const { active, pending } = rotationOf(purpose, await dataKeys.lockPurpose(db, purpose))
-    if (pending !== version) return { refused: 'finished' }
-    const lacking = await listLacking(db, purpose, version)
-    const gateways = await listLackingGateways(db, { purpose, version }, without)
-    if (lacking.length + gateways.length > 0) return { refused: 'lacking' }
-    await dataKeys.retire(db, purpose, active)
-    await dataKeys.activate(db, purpose, version)
-    const decided: Decided<{ former: number }, 'lacking'> = {
-      done: { former: active },
-      detail: { step: 'finish', version, former: active, ...(without.length > 0 ? { without } : {}) },
-    }
-    return decided
+  return turnLives<{ former: number }, 'lacking' | 'finished'>(keeper, { action: ROTATE, subject: purpose }, by, {
+    plan: now =>
+      rotationOf(purpose, livesOf(now, purpose)).pending === version
+        ? withKeys(now, purpose, activating(version))
+        : 'finished',
+    effect: async (db, { before }): Promise<Decided<{ former: number }, 'lacking'>> => {
+      const lacking = await listLacking(db, purpose, version)
+      const gateways = await listLackingGateways(db, { purpose, version }, without)
+      if (lacking.length + gateways.length > 0) return { refused: 'lacking' }
+      const former = rotationOf(purpose, livesOf(before, purpose)).active
+      return {
+        done: { former },
+        detail: { step: 'finish', version, former, ...(without.length > 0 ? { without } : {}) },
+      }
+    },
   })
 }

@@ -30,6 +30,8 @@ interface Beating
     Partial<Pick<processes.NewProcess, 'kinds' | 'features'>> {
   /** The keys of the vault that the process holds now (`NewProcess.keys`). */
   keys?: () => readonly string[]
+  /** As `NewProcess.keyEpoch`, now. */
+  keyEpoch?: () => number | null
   /** As `NewProcess.workMs`. */
   workMs?: () => number | null
   /** As `NewProcess.work`. */
@@ -41,13 +43,21 @@ interface Beating
 /** Writes the first heartbeat before it resolves. Resolves to a function that ends the heartbeat. */
 export async function startBeat(
   { store, log }: { store: Db; log: Logger },
-  { role, kinds = [], features = [], keys = () => [], workMs = () => null, ...more }: Beating,
+  { role, kinds = [], features = [], keys = () => [], keyEpoch = () => null, workMs = () => null, ...more }: Beating,
 ): Promise<() => Promise<void>> {
   const { work = () => [], everyMs = BEAT.everyMs, processId = randomUUID() } = more
   const known = { processId, role, host: hostname(), version: readVersion(), kinds, features }
   const own = { ...known, connections: countConnectionsMax() }
   const load = () => (kinds.length > 0 ? { load: loadOfCore() } : {})
-  const see = () => processes.see(store, { ...own, keys: keys(), workMs: workMs(), work: work(), ...load() })
+  const see = () =>
+    processes.see(store, {
+      ...own,
+      keys: keys(),
+      keyEpoch: keyEpoch(),
+      workMs: workMs(),
+      work: work(),
+      ...load(),
+    })
   await see()
   const stop = every(everyMs, see, { log })
   return async () => {

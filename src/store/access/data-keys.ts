@@ -37,17 +37,15 @@ export interface DataKeyLife extends Omit<DataKey, 'wrapped'> {
  */
 export const SEALS_MAX = 2 ** 32
 
-/** `isEnded`: a compromise of it was answered. */
-export async function findAll(db: Db): Promise<(DataKey & { isEnded: boolean })[]> {
-  const { rows } = await db.query<DataKey & { isEnded: boolean }>({
+/** The keys without their states, which the lives of keys hold (key-lives.ts). */
+export async function findAll(db: Db): Promise<Omit<DataKey, 'state'>[]> {
+  const { rows } = await db.query<Omit<DataKey, 'state'>>({
     name: 'data-keys',
     text: `select
   purpose,
   version,
   kek_id as "kekId",
-  wrapped,
-  state,
-  compromise_ended_at is not null as "isEnded"
+  wrapped
 from tokenmill.data_key
 order by purpose, version`,
   })
@@ -65,32 +63,6 @@ from tokenmill.data_key
 order by purpose, version`,
   })
   return rows
-}
-
-/** The keys of one purpose, locked until the end of the transaction. */
-export async function lockPurpose(db: Db, purpose: string): Promise<DataKeyLife[]> {
-  const { rows } = await db.query<DataKeyLife>({
-    text: `select ${LIFE}
-from tokenmill.data_key
-where purpose = $1
-order by version
-for update`,
-    values: [purpose],
-  })
-  return rows
-}
-
-/** One key, locked until the end of the transaction if it is DECRYPT_ONLY; undefined if there is none. */
-export async function lock(db: Db, purpose: string, version: number): Promise<DataKeyLife | undefined> {
-  const of = {
-    text: `select ${LIFE}
-from tokenmill.data_key
-where purpose = $1 and version = $2`,
-    values: [purpose, version],
-  }
-  await db.query({ ...of, text: `${of.text} and state = 'DECRYPT_ONLY' for update` })
-  const { rows } = await db.query<DataKeyLife>(of)
-  return rows[0]
 }
 
 /** Inserts a key, PENDING or ACTIVE. False if a key with this purpose and version exists, which stays as it is. */
@@ -119,50 +91,59 @@ on conflict (purpose, version) do nothing`,
 }
 
 /**
- * Reserves `seals` seals under a key for the calling process. False if the key isn't used for sealing any more, or would
- * be used for more than `SEALS_MAX`.
+ * Reserves `seals` seals under a key for the calling process. Returns how many are reserved then; undefined if the key isn't
+ * used for sealing any more, or would be used for more than `SEALS_MAX`.
  */
-export async function reserve(db: Db, purpose: string, version: number, seals: number): Promise<boolean> {
-  const { count } = await db.query({
+export async function reserve(db: Db, purpose: string, version: number, seals: number): Promise<number | undefined> {
+  const { rows } = await db.query<{ seals: number }>({
     name: 'data-key-reserve',
     text: `update tokenmill.data_key
 set seals = seals + $3
-where purpose = $1 and version = $2 and state in ('PENDING', 'ACTIVE') and seals + $3 <= ${SEALS_MAX}`,
+where purpose = $1 and version = $2 and state in ('PENDING', 'ACTIVE') and seals + $3 <= ${SEALS_MAX}
+returning seals`,
     values: [purpose, version, seals],
   })
-  return count === 1
+  return rows[0]?.seals
 }
 
-/** ACTIVE → DECRYPT_ONLY. `activate` follows in the same transaction. */
-export async function retire(db: Db, purpose: string, version: number): Promise<boolean> {
-  const { count } = await db.query({
+/** Raises the count of reserved seals, if it is lower. Returns the count then; undefined as `reserve` does. */
+export async function raise(db: Db, purpose: string, version: number, seals: number): Promise<number | undefined> {
+  const { rows } = await db.query<{ seals: number }>({
     text: `update tokenmill.data_key
-set state = 'DECRYPT_ONLY', retired_at = now()
-where purpose = $1 and version = $2 and state = 'ACTIVE'`,
-    values: [purpose, version],
+set seals = greatest(seals, $3)
+where purpose = $1 and version = $2 and state in ('PENDING', 'ACTIVE') and $3 <= ${SEALS_MAX}
+returning seals`,
+    values: [purpose, version, seals],
   })
-  return count === 1
+  return rows[0]?.seals
 }
 
-/** PENDING → ACTIVE. */
-export async function activate(db: Db, purpose: string, version: number): Promise<boolean> {
-  const { count } = await db.query({
-    text: `update tokenmill.data_key
-set state = 'ACTIVE', activated_at = now()
-where purpose = $1 and version = $2 and state = 'PENDING'`,
-    values: [purpose, version],
-  })
-  return count === 1
+/**
+ * Writes the state of a key as its life has it. A DESTROYED key loses its bytes: this store can't open any more what it sealed.
+ * The old version of the row stays on disk until VACUUM, and in backups.
+ */
+export async function setState(
+  db: Db,
+  { purpose, version, state }: Pick<DataKey, 'purpose' | 'version' | 'state'>,
+): Promise<void> {
+  await db.query({ text: SET_STATE[state], values: [purpose, version] })
 }
 
-/** PENDING → DESTROYED: it was never used, and never will be. */
-export async function drop(db: Db, purpose: string, version: number): Promise<void> {
-  await db.query({
-    text: `update tokenmill.data_key
+const OF_KEY = 'where purpose = $1 and version = $2'
+
+const SET_STATE: Readonly<Record<DataKeyState, string>> = {
+  PENDING: `update tokenmill.data_key
+set state = 'PENDING'
+${OF_KEY}`,
+  ACTIVE: `update tokenmill.data_key
+set state = 'ACTIVE', activated_at = coalesce(activated_at, now())
+${OF_KEY}`,
+  DECRYPT_ONLY: `update tokenmill.data_key
+set state = 'DECRYPT_ONLY', retired_at = coalesce(retired_at, now())
+${OF_KEY}`,
+  DESTROYED: `update tokenmill.data_key
 set state = 'DESTROYED', wrapped = null
-where purpose = $1 and version = $2 and state = 'PENDING'`,
-    values: [purpose, version],
-  })
+${OF_KEY}`,
 }
 
 /** Replaces what wraps a key. False if another key-encryption key wraps it than `fromKekId`, or if it is destroyed. */
@@ -242,17 +223,4 @@ where purpose = $1 and version = $2 and activated_at is not null`,
     values: [purpose, version, ms],
   })
   return rows[0]?.passed === true
-}
-
-/**
- * Erases the key: this store can't open any more what it sealed. The old version of the row stays on disk until VACUUM,
- * and in backups.
- */
-export async function destroy(db: Db, purpose: string, version: number): Promise<void> {
-  await db.query({
-    text: `update tokenmill.data_key
-set state = 'DESTROYED', wrapped = null
-where purpose = $1 and version = $2 and state = 'DECRYPT_ONLY'`,
-    values: [purpose, version],
-  })
 }

@@ -19,6 +19,8 @@ export interface NewProcess {
   connections: number
   /** The keys of the vault that the process holds: ids of key-encryption keys, and data keys as `purpose/version`. */
   keys: readonly string[]
+  /** The epoch of the keys' lives by which it goes; null if it opens no vault. */
+  keyEpoch?: number | null
   /** How long its recent interactive jobs on cards took, 99th percentile in ms; null after too few. */
   workMs?: number | null
   /** How many processes want each core of its host, if it is a worker. */
@@ -27,7 +29,7 @@ export interface NewProcess {
   work?: readonly WorkMinute[]
 }
 
-export interface ProcessRow extends Omit<NewProcess, 'features' | 'keys' | 'workMs' | 'work' | 'load'> {
+export interface ProcessRow extends Omit<NewProcess, 'features' | 'keys' | 'keyEpoch' | 'workMs' | 'work' | 'load'> {
   /** ms since the epoch. */
   startedAt: number
   /** The time since its last heartbeat, by the store's clock. */
@@ -62,7 +64,7 @@ const COLUMNS = `
  */
 export async function see(db: Db, process: NewProcess): Promise<void> {
   const { processId, role, host, version, kinds, features, connections, keys } = process
-  const { workMs = null, work = [], load = null } = process
+  const { workMs = null, work = [], load = null, keyEpoch = null } = process
   if (role === 'gateway') {
     await db.query({
       name: 'process-see-gateway',
@@ -93,7 +95,8 @@ export async function see(db: Db, process: NewProcess): Promise<void> {
   keys,
   work_ms,
   work,
-  load
+  load,
+  key_epoch
 )
 values (
   $1,
@@ -106,7 +109,8 @@ values (
   $8::text[],
   $9,
   $10::jsonb,
-  $11
+  $11,
+  $12
 )
 on conflict (process_id) do update
 set
@@ -120,8 +124,12 @@ set
   keys = excluded.keys,
   work_ms = excluded.work_ms,
   work = excluded.work,
-  load = excluded.load`,
-    values: [processId, role, host, version, connections, kinds, features, keys, workMs, JSON.stringify(work), load],
+  load = excluded.load,
+  key_epoch = excluded.key_epoch`,
+    values: [
+      ...[processId, role, host, version, connections, kinds, features, keys, workMs, JSON.stringify(work), load],
+      keyEpoch,
+    ],
   })
 }
 
@@ -217,6 +225,19 @@ where role in ('interactive', 'bulk', 'three-ds') and ended_at is null
   and seen_at >= now() - make_interval(secs => $1 / 1000.0)
 order by host, role, started_at`,
     values: [ms],
+  })
+  return rows
+}
+
+/** Processes that open the vault, were silent for less than `ms`, and go by lives of keys before this epoch. */
+export async function listBehind(db: Db, epoch: number, ms: number): Promise<ProcessRow[]> {
+  const { rows } = await db.query<ProcessRow>({
+    text: `select ${COLUMNS}
+from tokenmill.process
+where role in ('interactive', 'bulk', 'three-ds') and ended_at is null and coalesce(key_epoch, 0) < $1
+  and seen_at >= now() - make_interval(secs => $2 / 1000.0)
+order by host, role, started_at`,
+    values: [epoch, ms],
   })
   return rows
 }

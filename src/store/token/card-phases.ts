@@ -1,24 +1,7 @@
-// Under which versions of the fingerprint key cards are written and found: one row, which every transaction that writes
-// cards reads. The lock of that read lasts until the end of the transaction, so a phase never changes under a writer,
-// and no clock and no acknowledgement is needed. Only this file writes the row.
-import { plains } from '../columns.ts'
+// Under which versions of the fingerprint key cards are written and found: a part of the row that holds the lives of the
+// keys (access/key-lives.ts), which every transaction that writes cards reads. The lock of that read lasts until the end of
+// the transaction, so a phase never changes under a writer, and no clock and no acknowledgement is needed.
 import { type Db, LostRace, limitStatements, type Store } from '../pool.ts'
-
-/**
- * SINGLE: one version is written. BOTH: the former and the next are written, and the workers write the next one into older
- * rows. NEW: the next one is written, and the workers remove the former. Then SINGLE again.
- */
-export type PhaseName = 'SINGLE' | 'BOTH' | 'NEW'
-
-export interface CardPhase {
-  /** The number of this row's state: each change of the row adds one. */
-  turn: number
-  phase: PhaseName
-  /** The versions of the fingerprints that a token's row keeps. */
-  writes: readonly number[]
-  /** All versions under which a card may be found; `writes` come first. */
-  looks: readonly number[]
-}
 
 /** The phase has changed since the cards were hashed. The caller reads its keys again and hashes the cards again. */
 export class CardPhaseChanged extends LostRace {
@@ -29,28 +12,18 @@ export class CardPhaseChanged extends LostRace {
   }
 }
 
-const FIND = `select
-  turn,
-  phase,
-  writes,
-  looks
-from tokenmill.card_phase`
-
-export async function find(db: Db): Promise<CardPhase> {
-  const { rows } = await db.query<CardPhase>({ name: 'card-phase', text: FIND })
-  const [row] = rows
-  if (!row) throw new Error('broken law: there is a card phase')
-  return row
-}
-
-/** Throws `CardPhaseChanged` unless the row's turn is this one. The turn then stays until the end of the transaction. */
-export async function assertTurn(db: Db, turn: number): Promise<void> {
-  const { rows } = await db.query<{ turn: number }>({
+/**
+ * Throws `CardPhaseChanged` unless the store says the phase in these bytes (`CardPhase.turn`), which the caller's process has
+ * verified. The phase then stays until the end of the transaction.
+ */
+export async function assertTurn(db: Db, turn: string): Promise<void> {
+  const { rows } = await db.query<{ isSame: boolean }>({
     name: 'card-turn',
-    text: `select turn
-from tokenmill.card_phase`,
+    text: `select phase = $1 as "isSame"
+from tokenmill.key_lives`,
+    values: [turn],
   })
-  if (rows[0]?.turn !== turn) throw new CardPhaseChanged()
+  if (rows[0]?.isSame !== true) throw new CardPhaseChanged()
 }
 
 /** A chunk may hold the row for long. Writers that come after this lock request wait behind it, for no longer than this. */
@@ -63,7 +36,7 @@ const PAUSE_MS = { first: 50, max: 5_000 }
 const TELL_MS = 3_000
 const LOCK_NOT_AVAILABLE = '55P03'
 
-const TABLE = 'tokenmill.card_phase'
+const TABLE = 'tokenmill.key_lives'
 
 export interface AloneOptions {
   /**
@@ -113,23 +86,6 @@ limit 5`,
     values: [TABLE],
   })
   return rows.map(({ pid, name }) => (name === null ? `pid ${pid}` : `pid ${pid} (${name})`))
-}
-
-/** Writes the next phase, in a transaction of `storeAlone`. */
-export async function write(
-  db: Db,
-  { phase, writes, looks }: Pick<CardPhase, 'phase' | 'writes' | 'looks'>,
-): Promise<void> {
-  await db.query({
-    text: `update tokenmill.card_phase
-  set
-    turn = turn + 1,
-    phase = $1,
-    writes = $2::smallint[],
-    looks = $3::smallint[],
-    since = now()`,
-    values: [phase, plains(writes), plains(looks)],
-  })
 }
 
 /** How many cards are under this version. It reads the whole table, and changes the limits of the transaction in which it is called. */

@@ -4,7 +4,7 @@
 import { orderOf, pick, smallints, uuidBytes, uuids } from '../binary.ts'
 import { plains } from '../columns.ts'
 import { type Db, LostRace, limitStatements } from '../pool.ts'
-import { assertTurn } from './card-phases.ts'
+import { assertTurn, CardPhaseChanged } from './card-phases.ts'
 import type { NewTokens } from './new-tokens.ts'
 import type { CardsOfRow } from './token-row.ts'
 
@@ -30,14 +30,13 @@ interface Card {
 interface Changes {
   gained: Card[]
   lost: Pick<Card, 'fp' | 'tokenId'>[]
-  turn: number | undefined
+  turn: string | undefined
 }
 
 function changesOf(rows: readonly CardsOfRow[]): Changes {
   const changes: Changes = { gained: [], lost: [], turn: undefined }
   for (const { tokenId, cards, storedCards = NONE, link } of rows) {
-    // If rows were made in several turns, the lowest is checked: it isn't the present turn, so the write is refused.
-    if (link) changes.turn = Math.min(changes.turn ?? link.turn, link.turn)
+    if (link) changes.turn = onlyTurn(changes.turn, link.turn)
     if (cards === storedCards) continue
     for (const fp of storedCards) if (!cards.includes(fp)) changes.lost.push({ fp, tokenId })
     if (!link) continue
@@ -47,6 +46,12 @@ function changesOf(rows: readonly CardsOfRow[]): Changes {
   return changes
 }
 const NONE: readonly string[] = []
+
+/** Of two turns one is a former one, so what was hashed in it isn't written. Throws `CardPhaseChanged`. */
+function onlyTurn(one: string | undefined, other: string | undefined): string | undefined {
+  if (one !== undefined && other !== undefined && one !== other) throw new CardPhaseChanged()
+  return one ?? other
+}
 
 /**
  * Writes the cards of new tokens, some of which may be in columns. Returns the tokens whose card another transaction has given
@@ -58,8 +63,8 @@ export async function insertMissing(
   columns?: NewTokens,
 ): Promise<ReadonlySet<string>> {
   const { gained, turn: ofRows } = changesOf(rows)
-  const turn = Math.min(ofRows ?? Number.POSITIVE_INFINITY, columns?.shared.turn ?? Number.POSITIVE_INFINITY)
-  if (turn === Number.POSITIVE_INFINITY) return new Set()
+  const turn = onlyTurn(ofRows, columns?.shared.turn)
+  if (turn === undefined) return new Set()
   const { sent, inserted } = await insert(db, gained, turn, columns)
   if (inserted === sent.count) return new Set()
   await assertTurn(db, turn)
@@ -104,7 +109,7 @@ interface Sent {
 async function insert(
   db: Db,
   cards: readonly Card[],
-  turn: number,
+  turn: string,
   columns?: NewTokens,
 ): Promise<{ sent: Sent; inserted: number }> {
   const prints = Buffer.concat([uuidBytes(cards.map(({ fp }) => fp)), columns?.cards ?? NO_BYTES])
@@ -117,7 +122,7 @@ async function insert(
     text: `insert into tokenmill.card (fp, version, token_id)
 select v.fp, v.version, v.token_id
 from unnest($1::uuid[], $2::smallint[], $3::uuid[]) as v(fp, version, token_id)
-where (select turn from tokenmill.card_phase) = $4
+where (select phase from tokenmill.key_lives) = $4
 on conflict (fp) do nothing`,
     values: [sent.fps, smallints(order.map(versionOf)), sent.tokenIds, turn],
   })

@@ -20,7 +20,7 @@ export interface NewTokens extends Pick<CreatedRecords, Told> {
     tokenScope: string
     /** The version of the key with which all fingerprints were made, and the turn of the phase in which they were made. */
     cardVersion: number
-    turn: number
+    turn: string
     /** ms since the epoch. */
     now: number
     receiptId: string

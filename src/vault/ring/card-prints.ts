@@ -7,12 +7,20 @@ import type { Fingerprints } from '../../token/token.ts'
 import { UUID_BYTES, writeUuid } from '../uuid-bytes.ts'
 import type { HeldKeys } from './held-keys.ts'
 
-/** Under which versions of the fingerprint key cards are written and found, as the store says. */
+/**
+ * SINGLE: one version is written. BOTH: the former and the next are written, and the workers write the next one into older
+ * rows. NEW: the next one is written, and the workers remove the former. Then SINGLE again.
+ */
+export type PhaseName = 'SINGLE' | 'BOTH' | 'NEW'
+
+/** Under which versions of the fingerprint key cards are written and found. */
 export interface CardPhase {
-  /** The number of the phase's state in the store: each change adds one. */
-  turn: number
+  /** The bytes by which the store says so. A transaction that writes cards compares them with the store's. */
+  turn: string
+  phase: PhaseName
+  /** The versions of the fingerprints that a token's row keeps. */
   writes: readonly number[]
-  /** `writes` come first. */
+  /** All versions under which a card may be found; `writes` come first. */
   looks: readonly number[]
 }
 
@@ -37,7 +45,7 @@ export interface CardPrints {
 
 type Held = Pick<HeldKeys<'fingerprint' | 'analytics'>, 'current' | 'find'>
 
-/** `phaseNow`: if it gives undefined, only the active version counts, in the first turn. */
+/** `phaseNow`: if it gives undefined, only the active version counts, and no store agrees with what was hashed. */
 export function openCardPrints(held: Held, phaseNow: () => CardPhase | undefined): CardPrints {
   // One shared buffer, filled and read within each call. That is safe because no call awaits in between.
   const scopeAndPan = Buffer.alloc(UUID_BYTES + 64)
@@ -55,7 +63,7 @@ export function openCardPrints(held: Held, phaseNow: () => CardPhase | undefined
     const phase = phaseNow()
     if (phase) return phase
     const { version } = held.current('fingerprint')
-    return { turn: 1, writes: [version], looks: [version] }
+    return { turn: '', phase: 'SINGLE', writes: [version], looks: [version] }
   }
   return {
     fingerprint: (pan, tokenScope) => digestOf(macOf(held.current('fingerprint').key, pan.reveal(), tokenScope)),

@@ -12,6 +12,8 @@ export interface KeyRow {
   state: 'PENDING' | 'ACTIVE' | 'DECRYPT_ONLY' | 'DESTROYED'
   /** A compromise of the key has ended: nothing that tokenmill wrote needs it any more. */
   isEnded?: boolean
+  /** The store has lost the key. A process that holds it opens with it and seals nothing: nobody else could open that. */
+  isLost?: boolean
 }
 
 export interface KeySource<Row extends KeyRow> {
@@ -20,10 +22,15 @@ export interface KeySource<Row extends KeyRow> {
   /** Opens one key. Throws `Fault('key_unavailable')` if this host can't. */
   open(row: Row): Promise<KeyObject>
   /**
-   * Reserves seals for this process. False if the key isn't used for sealing any more, or was used too often. Without
-   * this function seals aren't counted (for a process that only opens).
+   * Reserves seals for this process. Returns how many are reserved under the key then, by all processes; undefined if the key
+   * isn't used for sealing any more, or was used too often. Without this function seals aren't counted (for a process that
+   * only opens).
    */
-  reserve?: ((purpose: string, version: number, seals: number) => Promise<boolean>) | undefined
+  reserve?: ((purpose: string, version: number, seals: number) => Promise<number | undefined>) | undefined
+  /**
+   * Raises the count of reserved seals to `seals`, if it is lower. Returns the count then; undefined as `reserve` does.
+   */
+  raise?: ((purpose: string, version: number, seals: number) => Promise<number | undefined>) | undefined
   /**
    * Set if the process calls `refresh` again and again though it reserves no seals. Then `forHash` refuses a key after
    * `AFRESH_MS` without a `refresh`, as it does with `reserve`.
@@ -96,10 +103,13 @@ interface Held {
   left: number
   /** The size of the last block; 0 before the first. */
   block: number
+  /** The most seals that all processes had reserved under it, as far as this process has seen. */
+  counted: number
 }
 
 interface Slot {
-  active: Held
+  /** Undefined if the store has lost it. */
+  active: Held | undefined
   /** The keys that seal, now or soon. */
   sealing: Held[]
   versions: Map<number, Held>
@@ -111,13 +121,15 @@ interface HeldOptions {
   onUnopened?: (name: string, error: unknown) => void
   /** Called with the name of a key under which no seals can be reserved now, and why. The next `refresh` tries again. */
   onUnreserved?: (name: string, error: unknown) => void
+  /** Called with the name of a key whose count of seals was lower than this process had seen, and was raised again. */
+  onLowered?: (name: string) => void
 }
 
 /** Opens the keys of these purposes. Throws `Fault('key_unavailable')` if one in use can't be opened. */
 export async function holdKeys<Row extends KeyRow, Purpose extends string>(
   source: KeySource<Row>,
   purposes: readonly Purpose[],
-  { onUnopened = () => {}, onUnreserved = () => {} }: HeldOptions = {},
+  { onUnopened = () => {}, onUnreserved = () => {}, onLowered = () => {} }: HeldOptions = {},
 ): Promise<HeldKeys<Purpose>> {
   const reserved = new Set<Purpose>()
   /** The names of PENDING keys that are being opened. */
@@ -132,7 +144,9 @@ export async function holdKeys<Row extends KeyRow, Purpose extends string>(
     const rows = (await source.load()).filter(({ state }) => state !== 'DESTROYED')
     const opened = await openInUse(rows)
     // Without a wait in between, because a PENDING key may come in at any time.
-    const next = new Map(purposes.map(purpose => [purpose, slotOf(purpose, rows, opened)]))
+    const next = new Map(
+      purposes.map(purpose => [purpose, slotOf(purpose, rows, { opened, former: slots.get(purpose) })]),
+    )
     // Set before seals are reserved and PENDING keys are opened: a key for which that fails or waits doesn't hold up the others.
     slots = next
     isStale = false
@@ -154,33 +168,16 @@ export async function holdKeys<Row extends KeyRow, Purpose extends string>(
     const opened = new Map<Row, Held>()
     for (const purpose of purposes)
       for (const row of rows)
-        if (row.purpose === purpose && row.state !== 'PENDING' && !isHeld(purpose, row))
+        if (row.purpose === purpose && row.state !== 'PENDING' && !row.isLost && !isHeld(purpose, row))
           opened.set(row, await open(row))
     return opened
-  }
-
-  function slotOf(purpose: Purpose, rows: readonly Row[], opened: ReadonlyMap<Row, Held>): Slot {
-    const versions = new Map<number, Held>()
-    const sealing: Held[] = []
-    const active: Held[] = []
-    for (const row of rows) {
-      if (row.purpose !== purpose) continue
-      const held = slots.get(purpose)?.versions.get(row.version) ?? opened.get(row)
-      if (!held) continue
-      versions.set(row.version, held)
-      if (row.state !== 'DECRYPT_ONLY') sealing.push(held)
-      if (row.state === 'ACTIVE') active.push(held)
-    }
-    const [only, ...others] = active
-    if (!only || others.length > 0) throw new Fault('key_unavailable')
-    return { active: only, sealing, versions, ended: endedOf(purpose, rows) }
   }
 
   /** Opens PENDING keys. It waits for a limited time, and not for a key that an earlier read began to open. */
   async function openPending(rows: readonly Row[]): Promise<void> {
     const begun = purposes.flatMap(purpose =>
       rows
-        .filter(row => row.purpose === purpose && row.state === 'PENDING')
+        .filter(row => row.purpose === purpose && row.state === 'PENDING' && !row.isLost)
         .filter(row => !isHeld(purpose, row) && !opening.has(nameOf(row)))
         .map(row => openOne(purpose, row)),
     )
@@ -210,17 +207,19 @@ export async function holdKeys<Row extends KeyRow, Purpose extends string>(
   }
 
   async function open(row: Row): Promise<Held> {
-    return { key: await source.open(row), version: row.version, left: 0, block: 0 }
+    return { key: await source.open(row), version: row.version, left: 0, block: 0, counted: 0 }
   }
 
   async function fill(purpose: Purpose, held: Held): Promise<void> {
-    if (!source.reserve) return
     const block = nextBlock(held)
-    if (block === 0) return
+    if (block === 0 || !source.reserve) return
+    const name = `${purpose}/${held.version}`
     try {
-      if (!(await source.reserve(purpose, held.version, block))) return
+      const counted = await reserveBlock(source, { purpose, ...held }, { block, onLowered: () => onLowered(name) })
+      if (counted === undefined) return
+      held.counted = counted
     } catch (error) {
-      onUnreserved(`${purpose}/${held.version}`, error)
+      onUnreserved(name, error)
       return
     }
     held.left += block
@@ -234,14 +233,14 @@ export async function holdKeys<Row extends KeyRow, Purpose extends string>(
       [...slots].flatMap(([purpose, { versions }]) => [...versions.keys()].map(version => `${purpose}/${version}`)),
     isEnded: (purpose, version) => slotIn(slots, purpose).ended.has(version),
     isTurning: () => [...slots.values()].some(({ sealing }) => sealing.length > 1),
-    current: purpose => slotIn(slots, purpose).active,
+    current: purpose => activeIn(slots, purpose),
     forHash: purpose => {
       if (isStale && (source.reserve || source.isFollowed)) throw new Fault('key_unavailable')
-      return slotIn(slots, purpose).active
+      return activeIn(slots, purpose)
     },
     versions: purpose => [...slotIn(slots, purpose).versions.keys()].sort((a, b) => a - b),
     forSeal: purpose => {
-      const { active } = slotIn(slots, purpose)
+      const active = activeIn(slots, purpose)
       if (!source.reserve) return active
       if (active.left <= 0 || isStale) throw new Fault('key_unavailable')
       active.left -= 1
@@ -258,6 +257,43 @@ export async function holdKeys<Row extends KeyRow, Purpose extends string>(
       return refresh()
     },
   }
+}
+
+/** Returns how many seals all processes have reserved then; undefined if none can be reserved. */
+async function reserveBlock<Row extends KeyRow>(
+  { reserve, raise }: KeySource<Row>,
+  { purpose, version, counted: seen }: Pick<Held, 'version' | 'counted'> & { purpose: string },
+  { block, onLowered }: { block: number; onLowered: () => void },
+): Promise<number | undefined> {
+  const counted = await reserve?.(purpose, version, block)
+  if (counted === undefined || counted >= seen + block || !raise) return counted
+  // A backup was restored, a standby has lost the last reservations, or somebody lowers the count. Others may have reserved more
+  // than this process has seen: a page more.
+  onLowered()
+  return raise(purpose, version, seen + block + SEALS.block)
+}
+
+/** The slot of a purpose by its rows. `former`: what was held before. */
+function slotOf<Row extends KeyRow>(
+  purpose: string,
+  rows: readonly Row[],
+  { opened, former }: { opened: ReadonlyMap<Row, Held>; former: Slot | undefined },
+): Slot {
+  const versions = new Map<number, Held>()
+  const sealing: Held[] = []
+  const active: (Held | undefined)[] = []
+  for (const row of rows) {
+    if (row.purpose !== purpose) continue
+    if (row.state === 'ACTIVE' && row.isLost) active.push(undefined)
+    const held = former?.versions.get(row.version) ?? opened.get(row)
+    if (!held) continue
+    versions.set(row.version, held)
+    if (row.isLost) continue
+    if (row.state !== 'DECRYPT_ONLY') sealing.push(held)
+    if (row.state === 'ACTIVE') active.push(held)
+  }
+  if (active.length !== 1) throw new Fault('key_unavailable')
+  return { active: active[0], sealing, versions, ended: endedOf(purpose, rows) }
 }
 
 /** How many seals to reserve now. */
@@ -277,6 +313,12 @@ function slotIn<Purpose>(slots: Map<Purpose, Slot>, purpose: Purpose): Slot {
   const slot = slots.get(purpose)
   if (!slot) throw new Fault('key_unavailable')
   return slot
+}
+
+function activeIn<Purpose>(slots: Map<Purpose, Slot>, purpose: Purpose): Held {
+  const { active } = slotIn(slots, purpose)
+  if (!active) throw new Fault('key_unavailable')
+  return active
 }
 
 /** Runs `work` once at a time. A call during a run waits for the next run, which all callers of that time share. */

@@ -107,8 +107,8 @@ async function wrapDataKey(
 }
 
 /** Where a ring finds its keys and the phase of its cards, and where it reserves seals (`KeySource`). */
-export interface RingSource extends Pick<KeySource<WrappedKey>, 'load' | 'reserve'> {
-  /** Default: the active version, in the first turn. */
+export interface RingSource extends Pick<KeySource<WrappedKey>, 'load' | 'reserve' | 'raise'> {
+  /** Default: the active version. */
   loadPhase?: () => Promise<CardPhase>
 }
 

@@ -13,7 +13,7 @@ export const SEAL_BYTES = NONCE_BYTES + TAG_BYTES
 export interface NewCards {
   /** The version of the fingerprint key, and its turn (`Fingerprints`). */
   version: number
-  turn: number
+  turn: string
   /** Writes a card's fingerprint: 16 bytes. */
   print(pan: string, into: Buffer, at: number): void
   /**

@@ -6,7 +6,6 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { beginBoth } from '../../../src/acts/key/card-phase.ts'
 import { beginRotation } from '../../../src/acts/key/key-rotation.ts'
 import * as dataKeys from '../../../src/store/access/data-keys.ts'
-import * as cardPhases from '../../../src/store/token/card-phases.ts'
 import { describeOnRedis } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { startCommand } from '../../support/process.ts'
@@ -46,9 +45,8 @@ describeOnRedis('key compromise fingerprint', engine => {
   }
 
   it('turns the key to a fresh version in one command, and lists every token with a card', async () => {
-    const { store, keks } = installation.vault
     const by = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
-    expect(await beginRotation({ store, kek: keks.current }, 'fingerprint', by)).toMatchObject({ version: 2 })
+    expect(await beginRotation(installation.vault, 'fingerprint', by)).toMatchObject({ version: 2 })
     await killedAfter(['compromise', 'fingerprint', '--yes'], /Cards are written under fingerprint\/3, too/)
     expect(await states()).toEqual(['1 ACTIVE', '2 DESTROYED', '3 PENDING'])
     // The list can't be written to an existing file, so the former fingerprints stay.
@@ -56,7 +54,7 @@ describeOnRedis('key compromise fingerprint', engine => {
     await writeFile(taken, '')
     const stopped = await run('compromise', 'fingerprint', '--yes', '--out', taken)
     expect(stopped).toMatchObject({ status: 1, stderr: expect.stringContaining('exists already') })
-    expect(await cardPhases.find(store)).toMatchObject({ phase: 'NEW', writes: [3], looks: [3, 1] })
+    expect((await installation.vault.lives.read()).phase).toMatchObject({ phase: 'NEW', writes: [3], looks: [3, 1] })
     expect(await cards()).toEqual([
       { version: 1, rows: TOKENS + 1 },
       { version: 3, rows: TOKENS },
@@ -77,7 +75,7 @@ describeOnRedis('key compromise fingerprint', engine => {
     const [kept] = await ask<{ token_id: string }>('select token_id from tokenmill.card where version = 1')
     expect(await exposedIn(out)).toEqual([...tokens, kept?.token_id].map(id => `card.fp,${id}`).sort())
     expect(await states()).toEqual(['1 DECRYPT_ONLY', '2 DESTROYED', '3 ACTIVE'])
-    expect(await cardPhases.find(store)).toMatchObject({ phase: 'SINGLE', writes: [3], looks: [3, 1] })
+    expect((await installation.vault.lives.read()).phase).toMatchObject({ phase: 'SINGLE', writes: [3], looks: [3, 1] })
     expect(await cards()).toEqual([
       { version: 1, rows: 1 },
       { version: 3, rows: TOKENS },
@@ -105,7 +103,7 @@ where action = 'data-key.compromise' and outcome = 'done' order by audit_id`,
     })
     expect((await states()).slice(3)).toEqual(['4 DECRYPT_ONLY', '5 ACTIVE'])
     const by = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
-    expect(await beginBoth(installation.vault.store, 2, by)).toEqual({ refused: 'raced' })
+    expect(await beginBoth(installation.vault, 2, by)).toEqual({ refused: 'raced' })
     expect(await cards()).toEqual([
       { version: 1, rows: 1 },
       { version: 5, rows: TOKENS },

@@ -1,13 +1,13 @@
 // A capture key whose private half was destroyed: its row names no key of the vault any more, so the versions under which it
 // was sealed and coded can be destroyed, too.
+
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { openRingNow } from '../../../cli/open/key-ring.ts'
 import { retireKey } from '../../../src/acts/capture-keys.ts'
 import { openLog } from '../../../src/log.ts'
-import * as dataKeys from '../../../src/store/access/data-keys.ts'
 import { openStore } from '../../../src/store/pool.ts'
 import * as retention from '../../../src/store/retention.ts'
 import { openPrivateHalves } from '../../../src/vault/private-half.ts'
-import { openKeyRing } from '../../../src/vault/ring/key-ring.ts'
 import { workReseal } from '../../../workers/reseal/reseal.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
@@ -58,7 +58,7 @@ where state = 'DESTROYED'`)
     expect(await sweep()).toBe(1)
     for (const purpose of ['private-half', 'grant']) expect(await run('rotate', purpose)).toMatchObject({ status: 0 })
     expect(await run('reseal', 'private-half')).toMatchObject({ status: 0 })
-    const turned = await openKeyRing(keks, await dataKeys.findAll(store))
+    const turned = await openRingNow(keks, store, installation.vault.lives)
     const halves = openPrivateHalves(turned)
     await workReseal({ store, ring: turned, halves, log: openLog('silent') }, PACE)
     await query(`update tokenmill.reseal set clean_at = clean_at - interval '25 hours'`)

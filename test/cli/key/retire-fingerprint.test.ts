@@ -1,12 +1,14 @@
 // `key rotate fingerprint` and `key retire fingerprint` during a dump of the database, and with more fingerprints than
 // one page of the removal.
+
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import * as cardPhases from '../../../src/store/token/card-phases.ts'
+import { withKeys, withPhase } from '../../../src/vault/ring/key-lives.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { startCommand } from '../../support/process.ts'
 import { until } from '../../support/until.ts'
+import { writeLives } from '../../vault/write-lives.ts'
 import { insertTokens } from '../../workers/reseal/tokens.ts'
 import { cli } from '../command-bench.ts'
 
@@ -46,14 +48,14 @@ describeStore('the fingerprint key', engine => {
     }
   }
   /** Takes the lock that pg_dump holds on each table. */
-  const dump = () => open('pg_dump', 'lock table tokenmill.card_phase in access share mode')
+  const dump = () => open('pg_dump', 'lock table tokenmill.key_lives in access share mode')
 
   it('waits with its phases for a dump, says so, and lets cards be written meanwhile', async () => {
     const dumping = await dump()
     const rotating = start('rotate', 'fingerprint')
     await rotating.line(WAITS, { stream: 'stderr' })
     await insert(10, KEPT - 10)
-    expect(await cardPhases.find(installation.vault.store)).toMatchObject({ phase: 'SINGLE', writes: [1] })
+    expect((await installation.vault.lives.read()).phase).toMatchObject({ phase: 'SINGLE', writes: [1] })
     await dumping.end()
     expect(await rotating.exit).toMatchObject({ code: 0 })
     expect(await cards()).toEqual([{ version: 2, rows: KEPT }])
@@ -68,7 +70,12 @@ describeStore('the fingerprint key', engine => {
       [forgotten],
     )
     await ask('update tokenmill.card set version = 1 where token_id = any($1::uuid[])', [forgotten])
-    await ask(`update tokenmill.card_phase set looks = '{2,1}', turn = turn + 1`)
+    await writeLives(installation.vault, now =>
+      withPhase(
+        withKeys(now, 'fingerprint', keys => keys),
+        { ...now.phase, looks: [2, 1] },
+      ),
+    )
     const [busy] = await ask<{ id: string }>(
       'select token_id as id from tokenmill.card where version = 1 order by fp offset 1500 limit 1',
     )

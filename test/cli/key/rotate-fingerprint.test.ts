@@ -3,7 +3,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../../producers/client.ts'
 import * as dataKeys from '../../../src/store/access/data-keys.ts'
-import * as cardPhases from '../../../src/store/token/card-phases.ts'
 import { runCommand } from '../../support/command.ts'
 import { describeOnRedis } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
@@ -54,7 +53,7 @@ describeOnRedis('the fingerprint key', engine => {
     const { code, stdout, stderr } = await key('rotate', 'fingerprint')
     expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining('fingerprint/2 is in use') })
     expect(stdout).toContain('fingerprint/2 stands alone. Tokens without a number are still found under fingerprint/1')
-    expect(await cardPhases.find(installation.vault.store)).toMatchObject({
+    expect((await installation.vault.lives.read()).phase).toMatchObject({
       phase: 'SINGLE',
       writes: [2],
       looks: [2, 1],
@@ -97,7 +96,7 @@ join tokenmill.card as c using (token_id) where t.analytics_token = '${reversed}
     await until(async () => (await cards()).length === 1)
     const retired = await key('retire', 'fingerprint', '1')
     expect(retired).toMatchObject({ code: 0, stdout: expect.stringContaining('fingerprint/1 any more') })
-    expect(await cardPhases.find(installation.vault.store)).toMatchObject({ phase: 'SINGLE', looks: [2] })
+    expect((await installation.vault.lives.read()).phase).toMatchObject({ phase: 'SINGLE', looks: [2] })
     expect(await key('retire', 'fingerprint', '1')).toMatchObject({ code: 1 })
     expect(await key('retire', 'fingerprint', '2')).toMatchObject({
       code: 1,

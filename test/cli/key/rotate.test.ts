@@ -1,4 +1,5 @@
 // Data keys that are replaced while workers run: every job ends well, and rows name the new version afterwards.
+
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -16,7 +17,7 @@ import { openStore } from '../../../src/store/pool.ts'
 import { makeCaptureKey } from '../../../src/vault/capture/capture-key.ts'
 import { readPublicCaptureKey } from '../../../src/vault/capture/encrypt.ts'
 import { SEALS } from '../../../src/vault/ring/held-keys.ts'
-import { makeDataKeys } from '../../../src/vault/ring/key-ring.ts'
+
 import { replaceFullKeys } from '../../../workers/process/full-keys.ts'
 import { runCommand } from '../../support/command.ts'
 import { describeOnRedis } from '../../support/engines.ts'
@@ -24,6 +25,7 @@ import { ENTITY, type Installation, openInstallation } from '../../support/insta
 import { startCommand } from '../../support/process.ts'
 import { testPan } from '../../support/test-pan.ts'
 import { writeBatch } from '../../support/write-batch.ts'
+import { putIntoUse } from '../../vault/write-lives.ts'
 import { cli } from '../command-bench.ts'
 
 describeOnRedis('tokenmill key', engine => {
@@ -151,22 +153,19 @@ where action = 'data-key.rotate' and subject = 'intake' and detail ->> 'step' = 
   })
 
   it('rotate by an operator and rotate by another at once make one new key', async () => {
-    const { store, keks } = installation.vault
     const by: By = { actor: { kind: 'machine', id: 'test' }, reason: undefined }
-    const begun = await Promise.all(
-      [1, 2, 3].map(() => beginRotation({ store, kek: keks.current }, 'before-image', by)),
-    )
+    const begun = await Promise.all([1, 2, 3].map(() => beginRotation(installation.vault, 'before-image', by)))
     expect(begun.filter(({ isNew }) => isNew)).toHaveLength(1)
     const ended = await Promise.all(
-      begun.map(({ version }) => finishRotation(store, { purpose: 'before-image', version }, by)),
+      begun.map(({ version }) => finishRotation(installation.vault, { purpose: 'before-image', version }, by)),
     )
     expect(ended.filter(one => 'done' in one)).toHaveLength(1)
     expect(await states('before-image')).toEqual(['1 DECRYPT_ONLY', '2 ACTIVE'])
   })
 
   it('a key that has made its share of seals is replaced by itself, once all processes hold the new one', async () => {
-    const { store, keks, ring } = installation.vault
-    const rotating = { store, keks, ring, log: installation.session.log }
+    const { store } = installation.vault
+    const rotating = { ...installation.vault, log: installation.session.log }
     await replaceFullKeys(rotating)
     expect(await states('three-ds')).toEqual(['1 ACTIVE'])
     await store.query({
@@ -213,14 +212,9 @@ where purpose = 'seal'`,
   })
 
   it('a job that needs a key which its worker has not read yet does not fail, nor is it tried a second time', async () => {
-    const { store, keks, ring, halves } = installation.vault
+    const { store, ring, halves } = installation.vault
     const workers = await installation.openWorkers({ roles: ['interactive'] })
-    const [next] = await makeDataKeys(keks.current, ['private-half'], 2)
-    if (!next) throw new Error('no key')
-    await store.transaction(async db => {
-      await dataKeys.retire(db, 'private-half', 1)
-      await dataKeys.insert(db, next)
-    })
+    await putIntoUse(installation.vault, 'private-half')
     await ring.refresh()
     const { alias, publicKey, type, ...half } = await makeCaptureKey('jwe-rsa', 'of-now', halves)
     expect(half.privateVersion).toBe(2)

@@ -6,7 +6,7 @@ import type { Check } from '../../../producers/operate/check.ts'
 import { Secret } from '../../../src/secret.ts'
 import { fileKeyProvider, makeKekFile } from '../../../src/vault/kek/file.ts'
 import { keksOf } from '../../../src/vault/kek/provider.ts'
-import { type KeyRing, makeDataKeys, openKeyRing, type WrappedKey } from '../../../src/vault/ring/key-ring.ts'
+import { type KeyRing, openKeyRing, type WrappedKey } from '../../../src/vault/ring/key-ring.ts'
 import { type Bench, openBench } from '../../cli/command-bench.ts'
 import { testPan } from '../../support/test-pan.ts'
 
@@ -34,7 +34,7 @@ beforeAll(async () => {
   await bench.cli(['capture-key', 'add', 'k', '--entity', randomUUID(), '--type', 'jwe-ec'])
   const kek = await fileKeyProvider(path)
   for (const [at, pan] of PANS.entries()) {
-    if (at === 3) await rotateSeal(kek)
+    if (at === 3) await bench.cli(['key', 'rotate', 'seal'])
     ring = await openKeyRing(keksOf(kek), await keys())
     await insertToken(tokens[at] ?? '', pan)
   }
@@ -56,17 +56,6 @@ const keys = () =>
   bench.rows<WrappedKey & { kekId: string }>(
     'select purpose, version, kek_id as "kekId", wrapped, state from tokenmill.data_key',
   )
-
-async function rotateSeal(kek: Parameters<typeof makeDataKeys>[0]): Promise<void> {
-  const [key] = await makeDataKeys(kek, ['seal'], 2)
-  await bench.rows(`update tokenmill.data_key set state = 'DECRYPT_ONLY' where purpose = 'seal'`)
-  await bench.rows(
-    'insert into tokenmill.data_key (purpose, version, kek_id, wrapped, activated_at) values ($1, 2, $2, $3, now())',
-    {
-      values: ['seal', key?.kekId, key?.wrapped],
-    },
-  )
-}
 
 async function insertToken(tokenId: string, pan: string): Promise<void> {
   const { sealed, keyVersion } = ring.seal(new Secret(pan), tokenId, SCOPE)

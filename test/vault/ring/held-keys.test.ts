@@ -41,12 +41,22 @@ function storeOf(...first: [version: number, state: State][]) {
       keys.set(name, key)
       return key
     },
+    /** How many seals are reserved under a key. */
+    counted: new Map<string, number>(),
     async reserve(purpose: string, version: number, seals: number) {
       if (purpose === store.blocked) throw new Fault('store_away')
       const row = store.rows.find(one => one.purpose === purpose && one.version === version)
-      if (store.isFull || (row?.state !== 'ACTIVE' && row?.state !== 'PENDING')) return false
-      store.reserved.push(`${purpose}/${version} ${seals}`)
-      return true
+      if (store.isFull || (row?.state !== 'ACTIVE' && row?.state !== 'PENDING')) return undefined
+      const name = `${purpose}/${version}`
+      store.reserved.push(`${name} ${seals}`)
+      const counted = (store.counted.get(name) ?? 0) + seals
+      store.counted.set(name, counted)
+      return counted
+    },
+    async raise(purpose: string, version: number, seals: number) {
+      const name = `${purpose}/${version}`
+      store.counted.set(name, Math.max(store.counted.get(name) ?? 0, seals))
+      return store.isFull ? undefined : store.counted.get(name)
     },
     set(...states: [version: number, state: State][]) {
       store.rows = states.map(([version, state]) => ({ purpose: 'seal', version, state }))
@@ -110,6 +120,20 @@ describe('a process that holds keys', () => {
     expect(held.names()).toContain('seal/2')
   })
 
+  it('seals nothing under a key that the store has lost, opens with it, and goes on with the others', async () => {
+    const store = storeOf([1, 'DECRYPT_ONLY'], [2, 'ACTIVE'])
+    const held = await holdKeys(store, PURPOSES)
+    await held.reserve('seal')
+    store.rows = store.rows.map(row => ({ ...row, isLost: row.version === 2 }))
+    await held.refresh()
+    expect(() => held.forSeal('seal')).toThrow(UNAVAILABLE)
+    expect(held.find('seal', 2)).toBeDefined()
+    expect(held.current('digest').version).toBe(1)
+    const late = await holdKeys(store, PURPOSES)
+    expect(late.names()).toEqual(['seal/1', 'digest/1'])
+    expect(() => late.current('seal')).toThrow(UNAVAILABLE)
+  })
+
   it('does not open at all where it lacks a key in use', async () => {
     const store = storeOf([1, 'DECRYPT_ONLY'], [2, 'ACTIVE'])
     store.locked.add('seal/2')
@@ -123,6 +147,38 @@ describe('a process that holds keys', () => {
     store.set([1, 'DECRYPT_ONLY'], [2, 'ACTIVE'])
     await Promise.all([first, held.refresh(), held.refresh(), held.refresh()])
     expect({ loads: store.loads, version: held.current('seal').version }).toEqual({ loads: 3, version: 2 })
+  })
+})
+
+describe('the count of seals', () => {
+  it('is raised where it fell below what this process has seen, by a page more, and told', async () => {
+    const store = storeOf([1, 'ACTIVE'])
+    const told: string[] = []
+    const held = await holdKeys(store, PURPOSES, { onLowered: name => told.push(name) })
+    await held.reserve('seal')
+    const seen = store.counted.get('seal/1') ?? 0
+    expect(seen).toBe(SEALS.first)
+    store.counted.set('seal/1', 0)
+    held.forSeal('seal')
+    await held.refresh()
+    expect(told).toEqual(['seal/1'])
+    expect(store.counted.get('seal/1')).toBe(seen + SEALS.second + SEALS.block)
+    expect(held.forSeal('seal').version).toBe(1)
+  })
+
+  it('that can not be raised leaves the key with what was reserved before', async () => {
+    const store = storeOf([1, 'ACTIVE'])
+    const held = await holdKeys(store, PURPOSES)
+    await held.reserve('seal')
+    const { raise } = store
+    store.raise = async (...words) => {
+      await raise(...words)
+      return undefined
+    }
+    store.counted.set('seal/1', 0)
+    for (let seal = 0; seal < SEALS.first; seal += 1) held.forSeal('seal')
+    await held.refresh()
+    expect(() => held.forSeal('seal')).toThrow(UNAVAILABLE)
   })
 })
 

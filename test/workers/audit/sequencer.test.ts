@@ -179,7 +179,7 @@ describe('the sequencer of the audit', () => {
     expect(await act('early')).toMatchObject({ done: {} })
     await deps.store.query({ text: `update tokenmill.audit_chain set away_since = now() - interval '16 minutes'` })
     await expect(act('late')).rejects.toThrow('AUDIT_URL: the place of the audit has taken no rows for 16 minutes')
-    const keys = { store: deps.store, kek: installation.vault.keks.current }
+    const keys = { ...installation.vault, store: deps.store }
     await expect(beginRotation(keys, 'webhook', by)).rejects.toThrow('AUDIT_URL: ')
     // A worker's automatic rotation isn't refused: without a new version a full key would soon refuse to seal.
     expect(await beginRotation(keys, 'webhook', { ...by, isAutomatic: true })).toMatchObject({ version: 2 })

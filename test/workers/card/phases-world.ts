@@ -1,8 +1,10 @@
 // Hosts for the test of the fingerprint key's phases: each walks jobs over the real line with a ring of its own, which knows
 // of another turn only once the store tells it. Statements of jobs side by side come in an order that a seed decides.
+
 import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { followKeys, ringSource } from '../../../cli/open/key-ring.ts'
+import { storedLives } from '../../../cli/open/known-lives.ts'
 import { beginBoth, beginNew, beginSingle, retireVersion } from '../../../src/acts/key/card-phase.ts'
 import { beginRotation } from '../../../src/acts/key/key-rotation.ts'
 import { contractScopeId } from '../../../src/job/envelope/ids.ts'
@@ -10,12 +12,13 @@ import { openLog } from '../../../src/log.ts'
 import { Secret } from '../../../src/secret.ts'
 import type { Db, Store } from '../../../src/store/pool.ts'
 import * as reseals from '../../../src/store/reseal/reseals.ts'
-import * as cardPhases from '../../../src/store/token/card-phases.ts'
 import { isSameCard } from '../../../src/token/token.ts'
+import { readPhase, withKeys, withPhase } from '../../../src/vault/ring/key-lives.ts'
 import { type LiveRing, openLiveRing } from '../../../src/vault/ring/key-ring.ts'
 import { workReseal } from '../../../workers/reseal/reseal.ts'
 import type { Installation } from '../../support/installation.ts'
 import { testPan } from '../../support/test-pan.ts'
+import { writeLives } from '../../vault/write-lives.ts'
 import { type OnFileWorld, openOnFile } from '../on-file-bundle.ts'
 import { CONTRACT, Died } from '../provider/bundle.ts'
 
@@ -61,7 +64,8 @@ export function chanceOf(seed: number): Chance {
 export async function openHost(installation: Installation, chance: () => Chance, beside?: Host): Promise<Host> {
   const { vault } = installation
   const store = shuffled(vault.store, chance)
-  const ring = await openLiveRing(vault.keks, ringSource(vault.store))
+  const lives = storedLives(vault)
+  const ring = await openLiveRing(vault.keks, ringSource(vault.store, lives))
   // What it seals with must be fresh. A run is much shorter than the time from one look to the next.
   await followKeys({ ring, log: installation.session.log, lifetime: installation.session.lifetime }, SEALED)
   const onFile = await openOnFile(
@@ -98,12 +102,13 @@ async function wait(turns: number): Promise<void> {
 
 /** The next act of a rotation, whatever its phase; what the store refuses comes later. */
 export async function turn({ vault }: Installation, store: Store): Promise<void> {
-  const { phase } = await cardPhases.find(store)
-  if (phase === 'BOTH') await beginNew(store, BY)
-  else if (phase === 'NEW') await beginSingle(store, BY)
+  const keeper = { ...vault, store }
+  const { phase } = (await vault.lives.read()).phase
+  if (phase === 'BOTH') await beginNew(keeper, BY)
+  else if (phase === 'NEW') await beginSingle(keeper, BY)
   else {
-    const { version } = await beginRotation({ store, kek: vault.keks.current }, 'fingerprint', BY)
-    await beginBoth(store, version, BY)
+    const { version } = await beginRotation(keeper, 'fingerprint', BY)
+    await beginBoth(keeper, version, BY)
   }
 }
 
@@ -130,8 +135,8 @@ export async function renew(host: Host, { vault }: Installation, dies: number | 
 
 /** Ends the rotation, if there is one. */
 export async function settle(installation: Installation, host: Host): Promise<void> {
-  const { store } = installation.vault
-  for (let tries = 0; (await cardPhases.find(store)).phase !== 'SINGLE'; tries += 1) {
+  const { store, lives } = installation.vault
+  for (let tries = 0; (await lives.read()).phase.phase !== 'SINGLE'; tries += 1) {
     if (tries > 200) throw new Error(`it never ends: ${JSON.stringify(await reseals.find(store, 'fingerprint'))}`)
     await renew(host, installation, null)
     await turn(installation, store)
@@ -139,17 +144,16 @@ export async function settle(installation: Installation, host: Host): Promise<vo
 }
 
 /** Retires the former versions under which no card is left. */
-export async function retire(store: Store): Promise<void> {
-  const { phase, looks } = await cardPhases.find(store)
+export async function retire({ vault }: Installation, store: Store): Promise<void> {
+  const { phase, looks } = (await vault.lives.read()).phase
   if (phase !== 'SINGLE') return
-  for (const version of looks.slice(1)) await retireVersion(store, { version, isForced: false }, BY)
+  for (const version of looks.slice(1)) await retireVersion({ ...vault, store }, { version, isForced: false }, BY)
 }
 
 /** A token beside the phase; without a token, if there is none. */
 interface Seen {
-  phase: cardPhases.PhaseName
-  writes: number[]
-  looks: number[]
+  /** JSON. */
+  phase: string
   token_id: string | null
   status: string
   cards: string[] | null
@@ -172,17 +176,18 @@ export async function check(
   // One statement sees one moment.
   const { rows } = await vault.store.query<Seen>({
     name: 'test-check',
-    text: `select p.phase, p.writes, p.looks, t.token_id, t.status, t.cards, t.last_four, t.third_party_type,
+    text: `select p.phase, t.token_id, t.status, t.cards, t.last_four, t.third_party_type,
   t.sealed is not null as sealed, c.fps, c.versions
-from tokenmill.card_phase as p left join tokenmill.token as t on t.token_scope = $1
+from tokenmill.key_lives as p left join tokenmill.token as t on t.token_scope = $1
 cross join lateral (
   select coalesce(array_agg(fp order by fp), '{}') as fps, coalesce(array_agg(version order by fp), '{}') as versions
   from tokenmill.card where token_id = t.token_id
 ) as c`,
     values: [scope],
   })
-  const [phase] = rows
-  if (!phase) throw new Error('there is no phase')
+  const [first] = rows
+  if (!first) throw new Error('there is no phase')
+  const phase = readPhase(first.phase)
   const held = new Set(ring.names())
   if (!phase.looks.every(version => held.has(`fingerprint/${version}`))) await ring.refresh()
   const seen = new Set<string>()
@@ -203,8 +208,8 @@ cross join lateral (
     const known = phase.looks.map(version => ring.fingerprintBy(pan, place, version))
     if (!isSameCard(row.fps, known)) throw new Error(`a card isn't found: ${about}`)
     if (!row.sealed) continue
-    const first = phase.writes.map(version => ring.fingerprintBy(pan, place, version))
-    if (phase.phase === 'NEW' && !first.every(fp => row.fps.includes(fp)))
+    const written = phase.writes.map(version => ring.fingerprintBy(pan, place, version))
+    if (phase.phase === 'NEW' && !written.every(fp => row.fps.includes(fp)))
       throw new Error(`a token lacks the fingerprint that alone is written: ${about}`)
     if (isSettled && row.versions.join() !== phase.writes.join())
       throw new Error(`a number is known under another version: ${about}`)
@@ -212,12 +217,15 @@ cross join lateral (
 }
 
 /** Removes all tokens, what hosts were told of them, and the versions of the key that nothing needs any more. */
-export async function clear({ vault: { store } }: Installation, hosts: readonly Host[]): Promise<void> {
+export async function clear({ vault }: Installation, hosts: readonly Host[]): Promise<void> {
   const emptied = TABLES.map(table => `delete from tokenmill.${table}`)
-  const phase = 'update tokenmill.card_phase set looks = writes, turn = turn + 1'
   const keys = `delete from tokenmill.data_key where purpose = 'fingerprint' and state = 'DECRYPT_ONLY'`
   // Statements of one text are one transaction.
-  await store.query({ text: [...emptied, phase, keys].join(';') })
+  await vault.store.query({ text: [...emptied, keys].join(';') })
+  await writeLives(vault, now => {
+    const next = withKeys(now, 'fingerprint', all => all.filter(({ state }) => state !== 'DECRYPT_ONLY'))
+    return withPhase(next, { ...next.phase, looks: next.phase.writes })
+  })
   for (const { onFile } of hosts) {
     onFile.world.told.length = 0
     onFile.world.queued.length = 0

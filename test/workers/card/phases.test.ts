@@ -96,7 +96,10 @@ describeOnRedis('the fingerprint key', engine => {
     installation = await openInstallation(engine)
     hosts = []
     for (let host = 0; host < HOSTS; host += 1) hosts.push(await openHost(installation, () => chance, hosts[0]))
-    witness = await openLiveRing(installation.vault.keks, ringSource(installation.vault.store))
+    witness = await openLiveRing(
+      installation.vault.keks,
+      ringSource(installation.vault.store, installation.vault.lives),
+    )
   })
   afterAll(() => installation?.close())
 
@@ -187,7 +190,7 @@ describeOnRedis('the fingerprint key', engine => {
       await ask('select * from tokenmill.scheme_card'),
       await ask('select token_id, status, cards, third_party_token from tokenmill.token'),
       await ask('select intent_id, state, action, provision_id, receipt_id from tokenmill.scheme_intent'),
-      await ask('select turn, phase, writes, looks from tokenmill.card_phase'),
+      await ask('select phase from tokenmill.key_lives'),
     ].join('\n')
   }
 
@@ -196,7 +199,7 @@ describeOnRedis('the fingerprint key', engine => {
     const own = hostAt(host)
     if (deed.do === 'turn') return turn(installation, own.store).then(() => undefined)
     if (deed.do === 'renew') return renew(own, installation, dies).then(() => undefined)
-    if (deed.do === 'retire') return retire(own.store).then(() => undefined)
+    if (deed.do === 'retire') return retire(installation, own.store).then(() => undefined)
     const job = await jobOf(own, deed, jobs)
     if (!job) return undefined
     if (deed.do === 'create' || deed.do === 'link') jobs.push(job)

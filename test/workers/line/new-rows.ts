@@ -16,7 +16,7 @@ export const SCOPE = randomUUID()
 
 export function cardOf(): Pick<StoredToken, 'cards' | 'link'> {
   const kept = [randomUUID()]
-  return { cards: kept, link: { kept, versions: [1], known: kept, turn: 1 } }
+  return { cards: kept, link: { kept, versions: [1], known: kept, turn: '' } }
 }
 
 export function token(over: Partial<StoredToken> = {}): StoredToken {

@@ -784,6 +784,8 @@ create table tokenmill.process (
   work jsonb not null default '[]',
   -- How many processes want each core of a worker's host, as its last heartbeat says: an overloaded host is why a batch stands still.
   load real,
+  -- The epoch of the keys' lives by which it goes, if it opens the vault (key_lives).
+  key_epoch bigint,
   -- Its database user, which may have a limit of connections.
   login name not null default session_user,
   constraint only_workers_take_kinds check (role in ('interactive', 'bulk') or (kinds = '{}' and features = '{}')),
@@ -896,21 +898,22 @@ create table tokenmill.card (
 );
 alter table tokenmill.card set (autovacuum_vacuum_scale_factor = 0.02);
 
-create table tokenmill.card_phase (
+-- The lives of all data keys, and under which versions of the fingerprint key cards are written and found: one row, with a
+-- proof by the key-encryption key (KEK). Processes that hold keys go by it; `data_key` repeats it for people and searches.
+create table tokenmill.key_lives (
   one boolean primary key default true,
-  -- Every transaction that writes cards reads it first, and keeps it as it is until its end.
-  turn integer not null default 1,
-  phase text not null default 'SINGLE',
-  writes smallint[] not null,
-  looks smallint[] not null,
-  since timestamptz not null default now(),
-  constraint there_is_one_card_phase check (one),
-  constraint card_phase_is_known check (phase in ('SINGLE', 'BOTH', 'NEW')),
-  constraint both_write_two_versions check (cardinality(writes) = case phase when 'BOTH' then 2 else 1 end),
-  constraint card_phase_looks_where_it_writes check (looks @> writes)
+  -- Each change adds one.
+  epoch bigint not null,
+  -- JSON.
+  keys text not null,
+  -- JSON. Every transaction that writes cards reads it first, and keeps it as it is until its end.
+  phase text not null,
+  kek_id text not null,
+  -- SHA-256 of the columns above, wrapped by the KEK.
+  proof bytea not null,
+  written_at timestamptz not null default now(),
+  constraint there_is_one_row_of_lives check (one)
 );
-
-insert into tokenmill.card_phase (writes, looks) values ('{1}', '{1}');
 
 -- The version of the fingerprint key under which a dry run's cards are kept, whatever the key does meanwhile.
 create unlogged table tokenmill.scratch_run (
@@ -1101,6 +1104,9 @@ create trigger note_key_change after insert or update or delete on tokenmill.cli
 create trigger note_key_change after insert or update or delete on tokenmill.client_key
   for each statement execute function tokenmill.note_key_change();
 
+create trigger key_lives_are_proved_by_current_kek before insert or update of kek_id on tokenmill.key_lives
+  for each row execute function tokenmill.check_current_kek();
+
 create trigger data_key_is_wrapped_by_current_kek before insert or update of kek_id on tokenmill.data_key
   for each row execute function tokenmill.check_current_kek();
 
@@ -1202,7 +1208,7 @@ grant select (kek_id, state, created_at, retired_at) on tokenmill.kek to tokenmi
 
 grant select on tokenmill.signing_key_reader to tokenmill_reader;
 
-grant select (phase, writes, looks, since) on tokenmill.card_phase to tokenmill_reader;
+grant select (epoch, keys, phase, kek_id, written_at) on tokenmill.key_lives to tokenmill_reader;
 
 grant select on tokenmill.shared_key to tokenmill_gateway;
 
