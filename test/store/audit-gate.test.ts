@@ -62,7 +62,15 @@ const NEVER = [
   ],
   ...['events.redeliver', 'events.remove', 'events.rotate-secret', 'failed.discard', 'failed.retry'],
   // Restoring a key isn't refused: the place of the audit may be lost, too.
-  ...['installation.begin', 'kek.restore', 'manifest.total', 'orders.ingest', 'schedule.add', 'schedule.remove'],
+  ...[
+    'data-key.restored',
+    'installation.begin',
+    'kek.restore',
+    'manifest.total',
+    'orders.ingest',
+    'schedule.add',
+    'schedule.remove',
+  ],
   ...['invite.revoke', 'person.change', 'person.enrol', 'person.invite', 'person.link', 'person.local'],
   ...['person.prove', 'person.revoke', 'schedule.pause', 'schedule.resume'],
   ...['passkey.forget-domain', 'identity.connect', 'identity.disconnect'],

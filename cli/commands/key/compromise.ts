@@ -18,7 +18,9 @@ import {
 import { ROTATE } from '../../../src/acts/key/key-rotation.ts'
 import { regrant } from '../../../src/acts/key/regrant.ts'
 import { RESEAL } from '../../../src/acts/key/reseal.ts'
+import { BEAT } from '../../../src/store/access/beat.ts'
 import * as dataKeys from '../../../src/store/access/data-keys.ts'
+import * as processes from '../../../src/store/access/processes.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import { exposedKeys, exposedPlaces } from '../../../src/store/reseal/exposed-rows.ts'
 import * as reseals from '../../../src/store/reseal/reseals.ts'
@@ -37,7 +39,7 @@ import { replaceInPhases } from './compromise-fingerprint.ts'
 import { regrantedText } from './regranted.ts'
 import { begin as beginReseal, follow, lineOf } from './reseal.ts'
 import { readPurpose } from './rotate-data-key.ts'
-import { turnDataKey } from './turn-data-key.ts'
+import { namesOf, turnDataKey } from './turn-data-key.ts'
 
 type Options = JsonOption &
   OperatorOptions & {
@@ -110,7 +112,20 @@ async function answer(
     await makeAnew(terminal, vault, purpose, acting)
   }
   await endCompromise(vault, begun.done, await by(COMPROMISE))
+  await untilRefused(terminal, vault)
   return { version, exposure }
+}
+
+/** Waits until every live process that opens the vault goes by the end of the compromise, and says for which it waits. */
+async function untilRefused(terminal: Terminal, { store, lives }: OpenedVault): Promise<void> {
+  const { epoch } = await lives.read()
+  for (let told = ''; ; await pause(COMPROMISE_TIMES.lookMs)) {
+    const behind = await processes.listBehind(store, epoch, BEAT.deadMs)
+    if (behind.length === 0) return
+    const line = `Waiting for processes that may still believe the former key: ${namesOf(behind)}.`
+    if (line !== told) say(terminal, line)
+    told = line
+  }
 }
 
 export interface Acting {

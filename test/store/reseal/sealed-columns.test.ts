@@ -36,6 +36,7 @@ const NOT_RESEALED: Record<string, string> = {
   'invite.mac': CODE,
   'invite.public_key': 'the public half of a key',
   'kek.probe': 'wrapped by the key-encryption key that it proves',
+  'key_lives.proof': 'wrapped by the key-encryption key, and written anew when that turns',
   'manifest_run.digests': KEYED_HASH,
   'openid_flow.browser_hash': 'the hash of a cookie that lives for ten minutes',
   'openid_flow.session_hash': SESSION,
