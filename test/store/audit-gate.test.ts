@@ -63,7 +63,7 @@ const NEVER = [
   ...['events.redeliver', 'events.remove', 'events.rotate-secret', 'failed.discard', 'failed.retry'],
   // Restoring a key isn't refused: the place of the audit may be lost, too.
   ...[
-    'data-key.restored',
+    'key-lives.restored',
     'installation.begin',
     'kek.restore',
     'manifest.total',

@@ -9,7 +9,7 @@ import { type ActResult, type By, perform } from '../act.ts'
 import type { UseConfirmation } from '../confirmation.ts'
 import type { LivesKeeper } from '../turn-lives.ts'
 
-export const RESTORED = 'data-key.restored'
+export const RESTORED = 'key-lives.restored'
 
 /** Acts that processes elsewhere have seen, and this host hasn't. */
 const MARGIN = 1_000

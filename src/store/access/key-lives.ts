@@ -83,7 +83,7 @@ export async function findHighest(db: Db, ms: number): Promise<number> {
   (
     select max((detail->>'epoch')::bigint)
     from tokenmill.audit
-    where action like 'data-key.%' and outcome = 'done' and detail->>'epoch' ~ '^[0-9]{1,15}$'
+    where (action like 'data-key.%' or action = 'key-lives.restored') and outcome = 'done' and detail->>'epoch' ~ '^[0-9]{1,15}$'
   )
 ) as epoch`,
     values: [ms],
