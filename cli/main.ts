@@ -66,6 +66,11 @@ const ENTRIES: Entry[] = [
     load: async () => (await import('./usage/schema.ts')).schema,
   },
   {
+    term: 'system',
+    description: "the keys by which tokenmill's own processes sign",
+    load: async () => (await import('./usage/system.ts')).system,
+  },
+  {
     term: 'client',
     description: 'clients, their keys and API keys',
     load: async () => (await import('./usage/client.ts')).client,

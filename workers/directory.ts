@@ -35,6 +35,8 @@ export interface KnownKey {
   publicKey: KeyObject
   /** Whether the key is live now. */
   readonly live: boolean
+  /** Set of a system client's key that no worker had verified yet: to be called when this one does. */
+  noteVerified?: () => void
 }
 
 export interface Directory {
@@ -81,6 +83,14 @@ export async function openDirectory(
   }
   const options = { max: ENTRIES_MAX, lifetime: { ms: BELIEVED_MS, clock } }
   const remembered = <T>(load: (key: string) => Promise<T>) => cached(load, options)
+  /** A note that fails is made by the next reading of the client. */
+  const noteOnce = (clientId: string, kid: string) => {
+    let isNoted = false
+    return () => {
+      if (!isNoted) clients.noteVerified(store, clientId, kid).catch(() => {})
+      isNoted = true
+    }
+  }
   const clientOf = remembered(async clientId => {
     const client = await clients.find(store, clientId)
     // A revoked row has no code: it stays revoked whoever wrote it.
@@ -100,6 +110,7 @@ export async function openDirectory(
         get live() {
           return isLive(key, clock())
         },
+        ...(client.system && key.verifiedAt === null ? { noteVerified: noteOnce(clientId, key.kid) } : {}),
       })),
     }
   })

@@ -23,9 +23,9 @@ import { openRingNow } from './key-ring.ts'
 
 const NAMES = SYSTEM_CLIENTS
 /** How long an older key still verifies queued jobs: no envelope lives longer. */
-const RETIRE_MS = 7 * 86_400_000
+export const RETIRE_MS = 7 * 86_400_000
 
-function systemKeyPath(dataDir: string, name: SystemClient): string {
+export function systemKeyPath(dataDir: string, name: SystemClient): string {
   return join(dataDir, 'system', `${name}.jwk`)
 }
 

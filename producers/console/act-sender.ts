@@ -29,6 +29,8 @@ export interface SenderDeps {
   queues: Queues
   /** The key of the system client `console`, which may sign nothing but acts. */
   signingKey: SigningKey
+  /** Whether workers do what `signingKey` signs. */
+  isKeyLive: () => boolean
   trusted: TrustedKeys
   audience: string
   clock: Clock
@@ -46,11 +48,11 @@ const NOT_SENT: Verdict = {
   text: 'The act was not sent: the queues did not take it in time.',
 }
 
-export function openSender({ queues, signingKey, trusted, audience, clock, log }: SenderDeps): Sender {
+export function openSender({ queues, signingKey, isKeyLive, trusted, audience, clock, log }: SenderDeps): Sender {
   const waiting = new Map<string, Operation>()
   const { clientId } = signingKey
   const mailbox = openOwnMailbox(
-    { queues, clientId, trusted, clock, log },
+    { queues, clientId, trusted, clock, log, isRefused: () => !isKeyLive() },
     { letter: 'c', concurrency: DELIVERIES, receive: result => waiting.get(result.receipt_id)?.resolve(result) },
   )
   return {

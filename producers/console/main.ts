@@ -1,5 +1,6 @@
 // Opens one process of the console: the sender of acts, and the server. At the end its lifetime closes what is opened here
 // before what the caller opened. The process holds no key of the vault.
+
 import { systemClock } from '../../src/clock.ts'
 import { type Config, ConfigError } from '../../src/config.ts'
 import { openHealth } from '../../src/health.ts'
@@ -20,6 +21,7 @@ import * as signingIn from '../../src/store/console/signing-in.ts'
 import type { Store } from '../../src/store/pool.ts'
 import * as storeServer from '../../src/store/server.ts'
 import { listen, type Tls } from '../http/listen.ts'
+import { watchOwnKey } from '../http/own-key.ts'
 import { openStoredKeys } from '../stored-keys.ts'
 import { openSender } from './act-sender.ts'
 import type { ConsoleDeps } from './deps.ts'
@@ -77,7 +79,10 @@ export async function openConsole(opened: Opened): Promise<Console> {
       `TOKENMILL_CONSOLE_ORIGIN: the passkeys that were enrolled are bound to another domain than ${site.rpId}; set the former origin, or end them with \`tokenmill person rp-changed\``,
     )
   const trusted = await openStoredKeys(() => signingKeys.findPublic(store), clock)
-  const sender = openSender({ queues, signingKey, trusted, audience: config.audience, clock, log })
+  const ownKey = await watchOwnKey({ store, signingKey, log })
+  lifetime.onClose('own key', ownKey.stop)
+  const isKeyLive = ownKey.isLive
+  const sender = openSender({ queues, signingKey, isKeyLive, trusted, audience: config.audience, clock, log })
   lifetime.onClose('acts', sender.close)
   await sender.ready
   const live = openLive({ store, isEmbedded: opened.isEmbedded, clock, log })
@@ -100,7 +105,12 @@ export async function openConsole(opened: Opened): Promise<Console> {
     metrics: openConsoleMetrics(registry),
     log,
   }
-  const health = openHealth(registry, { store: storeServer.watched(store), queue: queues, clock: { aheadMs } })
+  const health = openHealth(registry, {
+    store: storeServer.watched(store),
+    queue: queues,
+    clock: { aheadMs },
+    others: ownKey.reasons,
+  })
   registry.collectProcess()
   const ops = await openOwnOps(health, { host: config.httpHost, port: portOf('console', config.metricsPort) })
   lifetime.onClose('metrics', ops.close)

@@ -18,6 +18,7 @@ import * as storeServer from '../../src/store/server.ts'
 import type { Tracer } from '../../src/trace/tracer.ts'
 import type { RoleRing } from '../../src/vault/ring/role-ring.ts'
 import { listen, type Tls } from '../http/listen.ts'
+import { watchOwnKey } from '../http/own-key.ts'
 import { openStoredKeys } from '../stored-keys.ts'
 import type { GatewayDeps, GatewayService, SchemeTokens } from './deps.ts'
 import { openDirectory } from './directory.ts'
@@ -110,7 +111,9 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
   }
   const trusted = await openStoredKeys(() => signingKeys.findPublic(store), clock)
   const metrics = openGatewayMetrics(registry, catalogue.kinds)
-  const shared = { queues, store, signingKey, trusted, settings, clock, metrics, log }
+  const ownKey = await watchOwnKey({ store, signingKey, log })
+  lifetime.onClose('own key', ownKey.stop)
+  const shared = { queues, store, signingKey, isKeyLive: ownKey.isLive, trusted, settings, clock, metrics, log }
   const requestReply = comparingClock(openRequestReply(shared), compare)
   lifetime.onClose('request and reply', requestReply.close)
   await requestReply.ready
@@ -118,6 +121,7 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
     store: storeServer.watched(store),
     queue: queues,
     clock: { aheadMs },
+    others: ownKey.reasons,
     collect: async () => metrics.inFlight.set(requestReply.inFlight()),
   })
   const directory = openDirectory(store, clock)

@@ -36,7 +36,9 @@ export const CORE_TABLES: Tables = {
     // Locking a row takes the right to update some column of it.
     client: `select,
   update (created_at)`,
-    client_key: 'select',
+    // A worker notes that it has verified what a system client's new key signed.
+    client_key: `select,
+  update (verified_at)`,
     cluster: `select,
   update (timeline, seen_at)`,
     data_key: `select, insert,

@@ -71,6 +71,7 @@ async function verified(
   if (!key) return 'unknown_key'
   if (sender.client.revokedAt !== null || !key.live) return 'revoked'
   if (key.alg !== peeked.alg || !verify(jws, key)) return 'signature'
+  key.noteVerified?.()
   return { payload: peeked.payload, sender: sender.client }
 }
 

@@ -12,7 +12,7 @@ import { Stop } from '../../exit.ts'
 import { jsonText, writePrivate } from '../../open/key-files.ts'
 import { openCommandStore, openVault, type Session, withSession } from '../../open/open.ts'
 import { actor, facts, moment, print, type Terminal, table } from '../../terminal.ts'
-import { findClient, findLiveClient } from './find-client.ts'
+import { findClient, findOwnClient, findOwnLiveClient } from './find-client.ts'
 import { readJwkFile } from './jwk-file.ts'
 
 const NOT_OURS =
@@ -34,7 +34,7 @@ export function add(terminal: Terminal, word: string, options: AddOptions): Prom
     const jwk = given ?? pair?.publicJwk ?? {}
     const { kid } = importRegisteredJwk(jwk)
     const { store, ring } = await openVault(session)
-    const { clientId, name } = await findLiveClient(store, word)
+    const { clientId, name } = await findOwnLiveClient(store, word)
     const outDir = resolve(options.out ?? join(session.config.dataDir, 'clients', name))
     const path = join(outDir, `signing-key-${kid.slice(0, 8)}.jwk`)
     await store.transaction(async db => {
@@ -117,7 +117,7 @@ interface Change {
 function change(terminal: Terminal, word: string, kid: string, options: JsonOption, change: Change): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
-    const { clientId } = await findClient(store, word)
+    const { clientId } = await findOwnClient(store, word)
     const until = change.until === undefined ? undefined : moment(change.until)
     const detail = { kid, ...(until ? { until } : {}) }
     await store.transaction(async db => {

@@ -12,7 +12,7 @@ import { jsonText, writePrivate } from '../../open/key-files.ts'
 import { openCommandStore, openVault, withSession } from '../../open/open.ts'
 import { baseUrlOf, type Registered, registerClient, relativeTo } from '../../open/register-client.ts'
 import { actor, facts, moment, print, say, type Terminal, table } from '../../terminal.ts'
-import { findLiveClient } from './find-client.ts'
+import { findOwnLiveClient } from './find-client.ts'
 import { readJwkFile } from './jwk-file.ts'
 
 const NOT_OURS =
@@ -99,7 +99,7 @@ export function list(terminal: Terminal, options: JsonOption): Promise<void> {
 export function revoke(terminal: Terminal, word: string, options: JsonOption): Promise<void> {
   return withSession(terminal, async session => {
     const { store } = await openCommandStore(session)
-    const { clientId } = await findLiveClient(store, word)
+    const { clientId } = await findOwnLiveClient(store, word)
     await store.transaction(async db => {
       if (await clients.revoke(db, clientId))
         await audits.insert(db, { actor: actor(), action: 'client.revoke', subject: clientId })
@@ -111,7 +111,7 @@ export function revoke(terminal: Terminal, word: string, options: JsonOption): P
 export function setNames(terminal: Terminal, word: string, names: NameRule, options: JsonOption): Promise<void> {
   return withSession(terminal, async session => {
     const { store, ring } = await openVault(session)
-    const { clientId } = await findLiveClient(store, word)
+    const { clientId } = await findOwnLiveClient(store, word)
     await store.transaction(async db => {
       const held = await clients.hold(db, clientId)
       if (held && !isClientGranted(ring, held)) throw new Stop(NOT_OURS)
@@ -127,8 +127,7 @@ export function setNames(terminal: Terminal, word: string, names: NameRule, opti
 export function rotate(terminal: Terminal, word: string, options: JsonOption): Promise<void> {
   return withSession(terminal, async session => {
     const { store, ring } = await openVault(session)
-    const { clientId, userId, system } = await findLiveClient(store, word)
-    if (system) throw new Stop('A system client has no API key.')
+    const { clientId, userId } = await findOwnLiveClient(store, word)
     const apiKey = makeApiKey()
     await store.transaction(async db => {
       await clients.setApiKeyHash(db, clientId, ring.apiKeyHash(userId, apiKey))

@@ -77,6 +77,8 @@ export interface RequestReplyDeps {
   queues: Queues
   store: Store
   signingKey: SigningKey
+  /** Whether workers do what `signingKey` signs. */
+  isKeyLive: () => boolean
   trusted: TrustedKeys
   settings: RequestReplySettings
   clock: Clock
@@ -96,13 +98,21 @@ interface Entry {
 }
 
 export function openRequestReply(deps: RequestReplyDeps): RequestReply {
-  const { queues, store, signingKey, trusted, settings, clock, metrics, log } = deps
+  const { queues, store, signingKey, isKeyLive, trusted, settings, clock, metrics, log } = deps
   const { timeoutMs, inFlightMax, audience } = settings
   const entries = new Map<string, Entry>()
   // Requests that wait for the end of another one under their key.
   let waiting = 0
   const mailbox = openOwnMailbox(
-    { queues, clientId: signingKey.clientId, trusted, clock, log, isRefused: () => refuses(store.troubles, queues) },
+    {
+      queues,
+      clientId: signingKey.clientId,
+      trusted,
+      clock,
+      log,
+      // A worker would drop it, so it is given up as one that a server refuses.
+      isRefused: () => !isKeyLive() || refuses(store.troubles, queues),
+    },
     { letter: 'g', concurrency: DELIVERIES, receive },
   )
   const { replyTo } = mailbox

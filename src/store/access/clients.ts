@@ -35,6 +35,8 @@ export interface ClientKey {
   /** Until when a retired key still verifies signatures, ms since the epoch. */
   validUntil: number | null
   createdAt: number
+  /** When a worker verified an envelope that it signed, for the first time; only of system clients. */
+  verifiedAt: number | null
   mac: Buffer | null
   macVersion: number | null
 }
@@ -64,6 +66,7 @@ const KEY_COLUMNS = `
   state,
   valid_until as "validUntil",
   created_at as "createdAt",
+  verified_at as "verifiedAt",
   mac,
   mac_version as "macVersion"`
 
@@ -279,6 +282,16 @@ on conflict (client_id, kid) do nothing`,
     values: [key.clientId, key.kid, key.alg, JSON.stringify(key.publicJwk)],
   })
   return count === 1
+}
+
+/** Notes that a worker has verified an envelope that this key signed. */
+export async function noteVerified(db: Db, clientId: string, kid: string): Promise<void> {
+  await db.query({
+    text: `update tokenmill.client_key
+set verified_at = now()
+where client_id = $1 and kid = $2 and verified_at is null`,
+    values: [clientId, kid],
+  })
 }
 
 /**

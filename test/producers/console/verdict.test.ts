@@ -75,7 +75,15 @@ it('is not known where the console ends while it waits, and not done where nothi
   const signingKey = await readSystemKey(dataDir, 'console')
   const trusted = { findKey: () => undefined } as never
   const { audience } = session.config
-  const sender = openSender({ queues, signingKey, trusted, audience, clock: systemClock, log: openLog('silent') })
+  const sender = openSender({
+    queues,
+    signingKey,
+    isKeyLive: () => true,
+    trusted,
+    audience,
+    clock: systemClock,
+    log: openLog('silent'),
+  })
   await sender.ready
   const act = (leftS: number): Act => ({
     act: 'batch.cancel',

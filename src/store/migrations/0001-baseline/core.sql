@@ -139,6 +139,8 @@ create table tokenmill.client_key (
   state text not null default 'ACTIVE',
   valid_until timestamptz,
   created_at timestamptz not null default now(),
+  -- When a worker verified an envelope that it signed, for the first time; only of system clients.
+  verified_at timestamptz,
   mac bytea,
   mac_version smallint,
   primary key (client_id, kid),

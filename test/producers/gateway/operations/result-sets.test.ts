@@ -27,6 +27,7 @@ describeStore('a gateway that reads result sets', engine => {
       store: vault.store,
       clock: Date.now,
       log: session.log,
+      isKeyLive: () => true,
       signingKey: await readSystemKey(dataDir, 'gateway'),
       trusted: { keys: credentials.installationKeys },
       settings: { audience: credentials.audience, timeoutMs, inFlightMax: 100 },
