@@ -209,6 +209,7 @@ export const FEATURES = {
     mayImport: ['traces'],
     paths: [
       'producers/gateway/three-ds',
+      'src/acts/contract-grants.ts',
       'src/acts/contract-key.ts',
       'src/store/three-ds',
       'src/three-ds',

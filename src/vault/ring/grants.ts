@@ -1,4 +1,4 @@
-// What the code of a row that grants rights covers. The texts name the kind of row, so that no row's code fits another
+// What the code of a row covers that grants rights, or says where something goes. The texts name the kind of row, so that no row's code fits another
 // kind. A revoked row has no code, and needs none to be revoked. Other files read and write the rows.
 import { timingSafeEqual } from 'node:crypto'
 import type { KeyRing } from './key-ring.ts'
@@ -13,6 +13,7 @@ export const GRANT_KINDS = [
   'passkey',
   'identity',
   'invite',
+  'threeds-contract',
 ] as const
 export type GrantKind = (typeof GRANT_KINDS)[number]
 
@@ -113,6 +114,25 @@ export interface InviteRow {
   expiresAt: number
 }
 
+/** The code covers no key of the contract: each is sealed for its row, and workers seal it anew. */
+export interface ContractRow {
+  contractId: string
+  entityId: string
+  name: string
+  directoryUrl: string
+  acquirerBin: string
+  acquirerMerchantId: string
+  mcc: string
+  merchantCountry: string
+  merchantName: string
+  requestorUrl: string
+  requestorId: string
+  requestorName: string
+  notificationUrl: string
+  issuer: string
+  orgUnitId: string
+}
+
 export function clientText({ clientId, userId, entities, roles, alg, system, names }: ClientRow): string {
   return JSON.stringify(['client', clientId, userId, entities, roles, alg, system, names])
 }
@@ -163,6 +183,27 @@ export function inviteText(invite: InviteRow): string {
     expiresAt,
     invite.issuer,
     invite.subject,
+  ])
+}
+
+export function contractText(contract: ContractRow): string {
+  return JSON.stringify([
+    'threeds-contract',
+    contract.contractId,
+    contract.entityId,
+    contract.name,
+    contract.directoryUrl,
+    contract.acquirerBin,
+    contract.acquirerMerchantId,
+    contract.mcc,
+    contract.merchantCountry,
+    contract.merchantName,
+    contract.requestorUrl,
+    contract.requestorId,
+    contract.requestorName,
+    contract.notificationUrl,
+    contract.issuer,
+    contract.orgUnitId,
   ])
 }
 

@@ -109,7 +109,8 @@ values ($1, $1, $2, $3, 'mdes', false, false, 'ACTIVE', 'r', $4, $5, 1, now(), n
     const found = await endpoints.findSecrets(store, endpointId)
     const opened = found.map(one => ring.openWebhookSecret(one.sealed, one.keyVersion, endpointId).reveal())
     expect(opened).toEqual([secrets[1].reveal(), secrets[0].reveal()])
-    const { key, formerKey } = (await contracts.find(store, ring, contract.contractId)) ?? {}
+    const sealed = await contracts.find(store, contract.contractId)
+    const { key, formerKey } = sealed ? contracts.openContract(ring, sealed) : {}
     expect([key?.reveal(), formerKey?.reveal()]).toEqual([nextContractKey.reveal(), contract.key.reveal()])
     expect((await authentications.find(store, ring, record.authenticationId))?.secrets.reveal()).toEqual({
       cavv: 'AAAA',
