@@ -231,6 +231,7 @@ export const FEATURES = {
   webhooks: {
     mayImport: [],
     paths: [
+      'src/acts/endpoint-grants.ts',
       'src/acts/events.ts',
       'src/job/system/webhook.ts',
       'workers/webhook',

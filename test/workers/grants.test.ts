@@ -49,7 +49,7 @@ describeStore('to a worker', engine => {
   }
   /** Runs `work` after the statement, and then puts the tables back. */
   async function after(text: string, values: unknown[], work: () => Promise<void>): Promise<void> {
-    const tables = ['client', 'client_key', 'capture_key', 'scope']
+    const tables = ['client', 'client_key', 'capture_key', 'scope', 'endpoint']
     for (const table of tables) await own(`create table public.${table} as select * from tokenmill.${table}`)
     try {
       await own(text, ...values)
@@ -191,6 +191,8 @@ select client_id, 'another', alg, $2::jsonb, mac, mac_version from tokenmill.cli
       ['capture-key', 'retire', 'another'],
       ['client', 'add', 'late', '--entity', ENTITY, '--roles', 'TOKEN_READ'],
       ['threeds-contract', 'add', 'shop', ...CONTRACT],
+      ['events', 'add', 'late', '--to', 'queue', '--events', 'batch.finished'],
+      ['events', 'add', 'late', '--to', 'https://shop.example/', '--events', 'batch.finished'],
       ['schema', 'upgrade'],
     ]
     for (const words of ways) {
@@ -238,6 +240,10 @@ select client_id, 'another', alg, $2::jsonb, mac, mac_version from tokenmill.cli
       {
         swap: ['threeds_contract', `new.directory_url := 'https://other.example'`] as const,
         words: ['threeds-contract', 'add', 'late', ...CONTRACT],
+      },
+      {
+        swap: ['endpoint', `new.url := 'https://other.example'`] as const,
+        words: ['events', 'add', 'triggered', '--to', 'https://shop.example/', '--events', 'batch.finished'],
       },
     ]
     for (const { swap, words } of ways) {

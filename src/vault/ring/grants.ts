@@ -14,6 +14,7 @@ export const GRANT_KINDS = [
   'identity',
   'invite',
   'threeds-contract',
+  'endpoint',
 ] as const
 export type GrantKind = (typeof GRANT_KINDS)[number]
 
@@ -133,6 +134,18 @@ export interface ContractRow {
   orgUnitId: string
 }
 
+/**
+ * A subscription to events. The code covers no secret, which is sealed for its row and which workers seal anew, and nothing
+ * that attempts change.
+ */
+export interface EndpointRow {
+  endpointId: string
+  clientId: string
+  /** Null: the client's results queue. */
+  url: string | null
+  events: readonly string[]
+}
+
 export function clientText({ clientId, userId, entities, roles, alg, system, names }: ClientRow): string {
   return JSON.stringify(['client', clientId, userId, entities, roles, alg, system, names])
 }
@@ -205,6 +218,10 @@ export function contractText(contract: ContractRow): string {
     contract.issuer,
     contract.orgUnitId,
   ])
+}
+
+export function endpointText({ endpointId, clientId, url, events }: EndpointRow): string {
+  return JSON.stringify(['endpoint', endpointId, clientId, url, events])
 }
 
 /**

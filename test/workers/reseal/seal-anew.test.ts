@@ -57,7 +57,7 @@ describeStore('sealing anew', engine => {
     await insertTokens(store, ring, installation.scope, 1)
     const endpoint = { endpointId, clientId, url: 'https://shop.example/', events: ['batch.finished' as const] }
     const secret = ring.sealWebhookSecret(secrets[0], endpointId)
-    await endpoints.insert(store, { ...endpoint, isPrivate: false, secret })
+    await endpoints.insert(store, { ...endpoint, secret })
     await endpoints.rotate(store, endpointId, ring.sealWebhookSecret(secrets[1], endpointId), 3_600_000)
     await contracts.insert(store, ring, contract)
     await contracts.rotateKey(store, ring, {
