@@ -267,8 +267,8 @@ export const COMPOSITIONS = [
   'workers/scheduled.ts',
 ]
 
-/** The tables of a feature have its name. */
-const MIGRATION = /^src\/store\/migrations\/[^/]+\/(.+)\.sql$/
+/** The tables of a feature, and the classes of their columns, have its name. */
+const MIGRATION = /^src\/store\/migrations\/[^/]+\/(.+)\.(?:sql|json)$/
 
 /** The feature of a file; undefined for the core. */
 export function featureOf(path: string): FeatureName | undefined {
