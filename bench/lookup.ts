@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { grantContract } from '../src/acts/contract-grants.ts'
 import { Secret } from '../src/secret.ts'
 import * as contracts from '../src/store/three-ds/three-ds-contracts.ts'
 import { areqOf } from '../src/three-ds/areq/areq.ts'
@@ -74,6 +75,7 @@ try {
     const authorization = `Basic ${Buffer.from(`${user_id}:${api_key}`).toString('base64')}`
     const contract = makeContract(directoryUrl)
     await contracts.insert(installation.vault.store, installation.vault.ring, contract)
+    await grantContract(installation.vault.store, installation.vault.ring, contract)
     const service = startCommand(['three-ds'], {
       env: {
         ...(installation.env as Record<string, string>),

@@ -6,8 +6,8 @@ import type { Queues } from '../src/queue/engine.ts'
 import type { CaptureUse } from '../src/store/capture/use.ts'
 import type { Store } from '../src/store/pool.ts'
 import type { Span, Tracer } from '../src/trace/tracer.ts'
-import type { GrantKind } from '../src/vault/ring/grants.ts'
 import type { LiveRing } from '../src/vault/ring/key-ring.ts'
+import type { TellUngranted } from '../src/vault/ring/ungranted.ts'
 import type { Announcer } from './answer/announce.ts'
 import type { BatchProgress } from './batch-progress.ts'
 import type { Directory } from './directory.ts'
@@ -44,7 +44,7 @@ export interface Deps {
   /** The span of the job that is being worked, or of its current step; undefined if traces are off. */
   span?: Span | undefined
   /** Told of a row that grants rights and that tokenmill didn't write, or that was changed since. */
-  onUngranted(kind: GrantKind, id: string): void
+  onUngranted: TellUngranted
   /** `noNetworks` in a product without them. */
   networks: Networks<Deps>
   /**

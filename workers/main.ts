@@ -25,9 +25,9 @@ import * as storeServer from '../src/store/server.ts'
 import type { Tracer } from '../src/trace/tracer.ts'
 import type { Keks } from '../src/vault/kek/provider.ts'
 import type { PrivateHalves } from '../src/vault/private-half.ts'
-import type { GrantKind } from '../src/vault/ring/grants.ts'
 import type { LiveRing } from '../src/vault/ring/key-ring.ts'
 import { type KnownLives, livesReasons } from '../src/vault/ring/known-lives.ts'
+import { openTellUngranted } from '../src/vault/ring/ungranted.ts'
 import { type AnnouncerOptions, openAnnouncer } from './answer/announce.ts'
 import { openProgress } from './batch-progress.ts'
 import { CARD_QUESTIONS } from './card/questions.ts'
@@ -169,7 +169,7 @@ export async function startWorkers(opened: Opened, options: RunOptions): Promise
 async function openDeps(opened: Opened, { inspect }: Pick<RunOptions, 'inspect'>): Promise<LineDeps> {
   const { config, log, metrics, lifetime, store, queues, halves, ring, signing, networks = noNetworks, tracer } = opened
   const { handlers, catalogue } = opened
-  const onUngranted = tellUngranted(log, metrics)
+  const onUngranted = openTellUngranted(log, metrics.ungranted)
   const directory = await openDirectory({ store, queues, halves, ring, onUngranted }, systemClock)
   const { findShown } = networks.schemeTokens
   const lookUps = openLookUps(store, findShown)
@@ -260,15 +260,4 @@ function serveAsCell(deps: LineDeps): Promise<void> {
   return new Promise(resolve => {
     process.once('SIGTERM', () => resolve())
   })
-}
-
-/** A log line and a count of a row that grants rights and that tokenmill didn't write. Rows are cached for seconds. */
-function tellUngranted(log: Logger, metrics: WorkerMetrics) {
-  return (kind: GrantKind, id: string) => {
-    metrics.ungranted.inc({ kind })
-    log.error(
-      { kind, id },
-      'a row that grants rights was not written by tokenmill, or was changed since: it is ignored',
-    )
-  }
 }

@@ -1,5 +1,6 @@
 // `webhook`: one attempt to deliver an event to a URL. The request is sent before the line's transaction, which stores
 // its result. After a crash in between the request is sent again with the same id, so delivery is at least once.
+import { isEndpointGranted } from '../src/acts/endpoint-grants.ts'
 import { assert } from '../src/errors.ts'
 import { webhookType } from '../src/job/event.ts'
 import type { Webhook } from '../src/job/system/webhook.ts'
@@ -69,9 +70,15 @@ export function openWebhook(means: WebhookMeans): Handler<Webhook, undefined, Pr
 async function post(
   outgoing: deliveries.Outgoing,
   { webhooks, console, findRun }: WebhookMeans,
-  { store, ring, clock }: Deps,
+  { store, ring, clock, onUngranted }: Deps,
 ): Promise<Answered> {
-  const { deliveryId: id, endpointId, type, data, occurredAt } = outgoing
+  const { deliveryId: id, endpointId, clientId, events, type, addresseeId, data, occurredAt } = outgoing
+  if (!isEndpointGranted(ring, outgoing)) {
+    onUngranted('endpoint', endpointId)
+    return { reason: 'endpoint_ungranted' }
+  }
+  // tokenmill writes no such delivery.
+  if (addresseeId !== clientId || !events.includes(type)) return { reason: 'misdirected' }
   const sealed = await endpoints.findSecrets(store, endpointId)
   const secrets = sealed.map(one => ring.openWebhookSecret(one.sealed, one.keyVersion, endpointId))
   // The endpoint was removed just now.

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { processTerminal, say } from '../terminal.ts'
 import { asyncApi } from './asyncapi.ts'
+import { securityPage } from './owner.ts'
 import { reportsPage } from './reports.ts'
 import { resultsPage } from './results.ts'
 import { schemas } from './schema.ts'
@@ -16,6 +17,7 @@ export function generated(): Map<string, string> {
   files.set('asyncapi.json', json(asyncApi()))
   files.set('results.md', resultsPage())
   files.set('reports.md', reportsPage())
+  files.set('security.md', securityPage())
   return files
 }
 

@@ -109,7 +109,7 @@ export async function openWorker(
   const providers = await openProviders(session, vault.store, metrics, worker)
   const ownKey = await findSystemKey(config.dataDir, 'worker')
   const makeReport = openReportMaker(REPORT_SCRIPT, terminal.env)
-  const webhooks = openWebhooks(options.webhooks)
+  const webhooks = openWebhooks(config.privateHosts, options.webhooks)
   lifetime.onClose('webhooks', webhooks.close)
   const console = {
     ...readRelyingParty(terminal.env),

@@ -12,8 +12,7 @@ export function events(family: Command, terminal: Terminal): void {
   withActor(
     addCommand(family, 'add <client>', 'subscribes a client (id or name) to events, at its results queue or at a URL')
       .requiredOption('--to <place>', '`queue`, or a URL that takes webhooks')
-      .requiredOption('--events <events>', `comma-separated: ${EVENTS.join(', ')}`, readEvents)
-      .option('--private', 'the URL may lead to a private address, and may be http'),
+      .requiredOption('--events <events>', `comma-separated: ${EVENTS.join(', ')}`, readEvents),
   ).action(async (client, options) => (await load()).add(terminal, client, options))
   addCommand(family, 'list', 'lists subscriptions, oldest first')
     .option('--client <client>', 'only those of this client (id or name)')

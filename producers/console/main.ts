@@ -12,6 +12,7 @@ import type { MetricsRegistry } from '../../src/metrics.ts'
 import { openOwnOps, portOf } from '../../src/ops.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { every } from '../../src/recurring.ts'
+import * as liveKeys from '../../src/store/access/live-keys.ts'
 import * as signingKeys from '../../src/store/access/signing-keys.ts'
 import * as challenges from '../../src/store/console/challenges.ts'
 import * as openIdFlows from '../../src/store/console/openid-flows.ts'
@@ -79,7 +80,7 @@ export async function openConsole(opened: Opened): Promise<Console> {
       `TOKENMILL_CONSOLE_ORIGIN: the passkeys that were enrolled are bound to another domain than ${site.rpId}; set the former origin, or end them with \`tokenmill person rp-changed\``,
     )
   const trusted = await openStoredKeys(() => signingKeys.findPublic(store), clock)
-  const ownKey = await watchOwnKey({ store, signingKey, log })
+  const ownKey = await watchOwnKey(signingKey, { ask: () => liveKeys.isLive(store, signingKey), log })
   lifetime.onClose('own key', ownKey.stop)
   const isKeyLive = ownKey.isLive
   const sender = openSender({ queues, signingKey, isKeyLive, trusted, audience: config.audience, clock, log })

@@ -1,5 +1,6 @@
 // Opens one gateway process: request and reply, the directory and the server. At the end its lifetime closes what is
 // opened here before what the caller opened. The process holds no key-encryption key.
+
 import { systemClock } from '../../src/clock.ts'
 import type { Config } from '../../src/config.ts'
 import { openHealth } from '../../src/health.ts'
@@ -12,6 +13,7 @@ import type { MetricsRegistry } from '../../src/metrics.ts'
 import { openOwnOps, portOf } from '../../src/ops.ts'
 import type { Outbound } from '../../src/outbound.ts'
 import type { Queues } from '../../src/queue/engine.ts'
+import * as liveKeys from '../../src/store/access/live-keys.ts'
 import * as signingKeys from '../../src/store/access/signing-keys.ts'
 import type { Store } from '../../src/store/pool.ts'
 import * as storeServer from '../../src/store/server.ts'
@@ -111,7 +113,7 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
   }
   const trusted = await openStoredKeys(() => signingKeys.findPublic(store), clock)
   const metrics = openGatewayMetrics(registry, catalogue.kinds)
-  const ownKey = await watchOwnKey({ store, signingKey, log })
+  const ownKey = await watchOwnKey(signingKey, { ask: () => liveKeys.isLive(store, signingKey), log })
   lifetime.onClose('own key', ownKey.stop)
   const shared = { queues, store, signingKey, isKeyLive: ownKey.isLive, trusted, settings, clock, metrics, log }
   const requestReply = comparingClock(openRequestReply(shared), compare)

@@ -1,9 +1,7 @@
 // Whether the key by which this process signs is live. Workers drop what another key signs, without an answer: so the process
-// asks the store, and doesn't keep its callers waiting for what nobody will do.
+// asks, and doesn't keep its callers waiting for what nobody will do.
 import type { Logger } from '../../src/log.ts'
 import { every } from '../../src/recurring.ts'
-import * as liveKeys from '../../src/store/access/live-keys.ts'
-import type { Db } from '../../src/store/pool.ts'
 
 const LOOK_MS = 5_000
 
@@ -14,16 +12,16 @@ export interface OwnKey {
   stop(): Promise<void>
 }
 
-/** `clientId`: the role. While the store doesn't say, the key counts as it did before. */
+/** `ask`: whether the key is live. While that isn't known, it counts as it did before. */
 export async function watchOwnKey(
-  { store, signingKey, log }: { store: Db; signingKey: { clientId: string; kid: string }; log: Logger },
+  { clientId, kid }: { clientId: string; kid: string },
+  { ask, log }: { ask: () => Promise<boolean>; log: Logger },
   everyMs: number = LOOK_MS,
 ): Promise<OwnKey> {
-  const { clientId, kid } = signingKey
   let isLive = true
   const look = async () => {
     const was = isLive
-    isLive = await liveKeys.isLive(store, { clientId, kid })
+    isLive = await ask()
     if (was && !isLive) log.error({ kid }, 'the key of this process is not live: workers do nothing that it signs')
     if (!was && isLive) log.info({ kid }, 'the key of this process is live again')
   }

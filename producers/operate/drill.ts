@@ -168,9 +168,10 @@ type Open = (row: SampledRow, ring: KeyRing) => unknown
 const OPEN: Record<SampledName, Open> = {
   'token.sealed': (row, ring) => matchCard(ring.open(row.sealed, row.version, row.key, scopeOf(row)), row),
   'scheme_token.card': (row, ring) => ring.open(row.sealed, row.version, row.key, scopeOf(row)),
-  'scheme_token.sealed': (row, ring) => ring.openNetworkToken(row.sealed, row.version, row.key),
+  'scheme_token.sealed': (row, ring) =>
+    ring.openNetworkToken(row.sealed, row.version, { provisionId: row.key, tokenId: factOf(row, 'token_id') }),
   'before_image.sealed': (row, ring) => ring.openBeforeImage(row.sealed, row.version, row.key),
-  'authentication.sealed': (row, ring) => ring.openThreeDs(row.sealed, row.version, authenticationRow(row.key)),
+  'authentication.sealed': (row, ring) => ring.openThreeDs(row.sealed, row.version, authenticationOf(row)),
   'threeds_contract.key_sealed': (row, ring) => ring.openThreeDs(row.sealed, row.version, contractRow(row.key)),
   'threeds_contract.former_key_sealed': (row, ring) => ring.openThreeDs(row.sealed, row.version, contractRow(row.key)),
   'endpoint.sealed': (row, ring) => ring.openWebhookSecret(row.sealed, row.version, row.key),
@@ -215,6 +216,17 @@ function matchCard(pan: Secret, { facts }: SampledRow): void {
   if (!/^\d{12,19}$/.test(number) || !isSame) throw new Fault('defect')
 }
 
-function scopeOf({ facts }: SampledRow): string {
-  return facts['token_scope'] ?? ''
+function factOf({ facts }: SampledRow, name: string): string {
+  return facts[name] ?? ''
+}
+
+const scopeOf = (row: SampledRow) => factOf(row, 'token_scope')
+
+function authenticationOf(row: SampledRow): string {
+  return authenticationRow({
+    authenticationId: row.key,
+    entityId: factOf(row, 'entity_id'),
+    contractId: factOf(row, 'contract_id'),
+    clientId: factOf(row, 'client_id'),
+  })
 }

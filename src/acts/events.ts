@@ -6,6 +6,8 @@ import * as deliveries from '../store/event/deliveries.ts'
 import * as endpoints from '../store/event/endpoints.ts'
 import type { Db, Store } from '../store/pool.ts'
 import { type ActResult, type By, type Decided, perform } from './act.ts'
+import { grantEndpoint } from './endpoint-grants.ts'
+import type { GrantRing } from './grants.ts'
 
 export type EndpointRefusal =
   | 'no_client'
@@ -25,17 +27,19 @@ export const OVERLAP_MS = 24 * 3_600_000
 
 export function addEndpoint(
   store: Store,
+  ring: GrantRing,
   endpoint: endpoints.NewEndpoint,
   by: By,
 ): Promise<ActResult<endpoints.NewEndpoint, EndpointRefusal>> {
   return perform(store, { action: 'events.add', subject: endpoint.endpointId }, by, async db => {
-    const { clientId, url, events, isPrivate } = endpoint
+    const { clientId, url, events } = endpoint
     const client = await clients.find(db, clientId)
     if (!client || client.system) return { refused: 'no_client' }
     if (client.revokedAt !== null) return { refused: 'client_revoked' }
     if (events.includes('key.expiring') && !client.roles.includes('ADMIN')) return { refused: 'not_admin' }
     if (!(await endpoints.insert(db, endpoint))) return { refused: 'queue_subscribed' }
-    return { done: endpoint, detail: { client_id: clientId, to: placeOf(url), events, private: isPrivate } }
+    await grantEndpoint(db, ring, endpoint)
+    return { done: endpoint, detail: { client_id: clientId, to: placeOf(url), events } }
   })
 }
 

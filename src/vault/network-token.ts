@@ -5,18 +5,23 @@ import { Fault } from '../errors.ts'
 import { Secret } from '../secret.ts'
 import { NONCE_BYTES, openWith, sealWith } from './aead.ts'
 
-/** Seals a number. `provisionId` names the number's row; the bytes can't be opened for another row. */
-export function sealNetworkToken(key: KeyObject, number: Secret, provisionId: string): Buffer {
-  return sealWith(key, randomBytes(NONCE_BYTES), number.reveal(), aadOf(provisionId))
+/** The row of a number, and the token that it is shown with: the bytes can't be opened for another row or token. */
+export interface NumberPlace {
+  provisionId: string
+  tokenId: string
 }
 
-/** Opens a number. Throws `Fault('defect')` if the bytes are another row's or another key's. */
-export function openNetworkToken(key: KeyObject, sealed: Buffer, provisionId: string): Secret {
+export function sealNetworkToken(key: KeyObject, number: Secret, place: NumberPlace): Buffer {
+  return sealWith(key, randomBytes(NONCE_BYTES), number.reveal(), aadOf(place))
+}
+
+/** Throws `Fault('defect')` if the bytes are another row's, token's or key's. */
+export function openNetworkToken(key: KeyObject, sealed: Buffer, place: NumberPlace): Secret {
   try {
-    return new Secret(openWith(key, sealed, aadOf(provisionId)).toString('latin1'))
+    return new Secret(openWith(key, sealed, aadOf(place)).toString('latin1'))
   } catch (cause) {
     throw new Fault('defect', cause)
   }
 }
 
-const aadOf = (provisionId: string) => Buffer.from(`network-token ${provisionId}`)
+const aadOf = ({ provisionId, tokenId }: NumberPlace) => Buffer.from(`network-token ${provisionId} ${tokenId}`)

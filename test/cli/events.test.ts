@@ -45,7 +45,7 @@ describeStore('tokenmill events', engine => {
       const { endpoint_id: id, secret } = said.json<{ endpoint_id: string; secret: string }>()
       expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
       expect(JSON.stringify(await list())).not.toContain('whsec_')
-      expect(await list()).toMatchObject([{ endpoint_id: id, to: URL_, state: 'ENABLED', private: false }])
+      expect(await list()).toMatchObject([{ endpoint_id: id, to: URL_, state: 'ENABLED' }])
       const { store, ring } = installation.vault
       const [sealed] = await endpoints.findSecrets(store, id)
       expect(sealed?.sealed.toString('latin1')).not.toContain(secret.slice(6))
@@ -56,7 +56,6 @@ describeStore('tokenmill events', engine => {
       expect({ actor, action }).toEqual({ actor: expect.stringMatching(/^client:c/), action: 'events.add' })
       expect(detail).toMatchObject({
         to: 'https://receiver.example',
-        private: false,
         reason: 'asked for in a letter',
         events: ['batch.finished', 'report.failed'],
         proof: expect.any(String),
@@ -65,18 +64,22 @@ describeStore('tokenmill events', engine => {
       await cli('remove', id)
     })
 
-    it('refuses what is no public https URL, unless it may be private', async () => {
+    it('refuses what is no public https URL, unless this host’s settings name the host', async () => {
       const wrong = ['http://receiver.example/', 'https://10.0.0.1/', 'https://[::1]/', 'https://u:p@receiver.example/']
       for (const to of [...wrong, 'https://receiver.example/#x', 'ftp://receiver.example/', 'nonsense'])
         expect(await add(to), to).toMatchObject({ status: 64, stderr: expect.stringContaining('--to') })
       for (const to of ['http://10.0.0.1:8080/', 'https://[::1]/']) {
-        const said = await add(to, '--private')
-        expect(said.status).toBe(0)
-        const { endpoint_id: id } = said.json<{ endpoint_id: string }>()
-        expect((await audits(id))[0]?.detail).toMatchObject({ private: true })
-        await cli('remove', id)
+        expect(await add(to), to).toMatchObject({
+          status: 64,
+          stderr: expect.stringContaining('TOKENMILL_PRIVATE_HOSTS'),
+        })
+        const named = await runCli(['events', 'add', 'first', '--to', to, '--events', 'batch.finished', '--json'], {
+          env: { ...installation.env, TOKENMILL_PRIVATE_HOSTS: '10.0.0.1:8080,[::1]' },
+        })
+        expect(named).toMatchObject({ status: 0 })
+        await cli('remove', named.json<{ endpoint_id: string }>().endpoint_id)
       }
-      expect(await add('ftp://10.0.0.1/', '--private')).toMatchObject({ status: 64 })
+      expect(await add('ftp://10.0.0.1/')).toMatchObject({ status: 64 })
     })
 
     it('refuses unknown events, unknown clients, operators without ADMIN, and a second subscription of a queue', async () => {

@@ -209,6 +209,7 @@ export const FEATURES = {
     mayImport: ['traces'],
     paths: [
       'producers/gateway/three-ds',
+      'src/acts/contract-grants.ts',
       'src/acts/contract-key.ts',
       'src/store/three-ds',
       'src/three-ds',
@@ -230,6 +231,7 @@ export const FEATURES = {
   webhooks: {
     mayImport: [],
     paths: [
+      'src/acts/endpoint-grants.ts',
       'src/acts/events.ts',
       'src/job/system/webhook.ts',
       'workers/webhook',
@@ -265,8 +267,8 @@ export const COMPOSITIONS = [
   'workers/scheduled.ts',
 ]
 
-/** The tables of a feature have its name. */
-const MIGRATION = /^src\/store\/migrations\/[^/]+\/(.+)\.sql$/
+/** The tables of a feature, and the classes of their columns, have its name. */
+const MIGRATION = /^src\/store\/migrations\/[^/]+\/(.+)\.(?:sql|json)$/
 
 /** The feature of a file; undefined for the core. */
 export function featureOf(path: string): FeatureName | undefined {

@@ -145,8 +145,8 @@ describe('a migration', () => {
     expect(LISTED).toEqual(readdirSync(MIGRATIONS).sort())
   })
 
-  it('is made of files that are run', () => {
-    const files = TABLES.map(({ sql }) => `${sql}.sql`)
+  it('is made of files that are run, and of the classes of their columns', () => {
+    const files = TABLES.flatMap(({ sql }) => [`${sql}.sql`, `${sql}.json`])
     for (const name of LISTED)
       expect(readdirSync(join(MIGRATIONS, name)).filter(file => !files.includes(file))).toEqual([])
   })

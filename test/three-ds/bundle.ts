@@ -48,7 +48,7 @@ export async function openBundle({ timeoutMs = 5_000 }: { timeoutMs?: number } =
     receiveResult(ports, body, path.split('/').at(-1) ?? '').then(({ message }) => message),
   )
   const ports: Ports = {
-    ...openThreeDsStore(store, ring),
+    ...openThreeDsStore(store, ring, () => true),
     jwt,
     requestDigest: async text => ring.requestDigest(text),
     requestDigestBy: async (text, keyVersion) => ring.requestDigestBy(text, keyVersion),

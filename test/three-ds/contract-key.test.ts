@@ -33,7 +33,10 @@ describe('the key of a contract', () => {
       BY,
     )
   const revoke = () => revokeFormerContractKey(bundle.store, contract.contractId, BY)
-  const found = () => contracts.find(bundle.store, bundle.ring, contract.contractId)
+  const found = async () => {
+    const sealed = await contracts.find(bundle.store, contract.contractId)
+    return sealed && contracts.openContract(bundle.ring, sealed)
+  }
   const audited = async () => {
     const { rows } = await bundle.store.query<{ action: string; outcome: string; detail: Record<string, unknown> }>({
       text: 'select action, outcome, detail from tokenmill.audit where subject = $1 order by audit_id',

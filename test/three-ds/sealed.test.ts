@@ -80,6 +80,33 @@ where a.state = 'Y' and b.state = 'A'`,
     await expect(bundle.ports.authentications.find(rows[0]?.id ?? '')).rejects.toMatchObject({ code: 'defect' })
   })
 
+  it.each([
+    ['another entity', `entity_id = gen_random_uuid()`],
+    ['another client', `client_id = 'c'`],
+    ['another contract', `contract_id = (select contract_id from tokenmill.threeds_contract where name = 'other')`],
+  ])('opens no secret of a row that the owner of the database gave to %s', async (_, set) => {
+    await bundle.addContract({ name: 'other' })
+    const { rows } = await bundle.store.query<{ id: string }>({
+      text: `select authentication_id as id from tokenmill.authentication where state = 'A' and token_id is null limit 1`,
+    })
+    const id = rows[0]?.id ?? ''
+    await bundle.store.query({
+      text: `create table public.kept as select * from tokenmill.authentication where authentication_id = '${id}'`,
+    })
+    await bundle.store.query({
+      text: `update tokenmill.authentication set ${set} where authentication_id = '${id}'`,
+    })
+    await expect(bundle.ports.authentications.find(id)).rejects.toMatchObject({ code: 'defect' })
+    await bundle.store.query({
+      text: `update tokenmill.authentication as a
+set entity_id = k.entity_id, client_id = k.client_id, contract_id = k.contract_id
+from public.kept as k where a.authentication_id = k.authentication_id`,
+    })
+    await bundle.store.query({ text: 'drop table public.kept' })
+    await bundle.store.query({ text: `delete from tokenmill.threeds_contract where name = 'other'` })
+    expect((await bundle.ports.authentications.find(id))?.state).toBe('A')
+  })
+
   it('shows the reader role what is in clear and nothing sealed', async () => {
     for (const [table, column] of [
       ['authentication', 'sealed'],

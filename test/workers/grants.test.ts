@@ -11,6 +11,11 @@ import { describeStore } from '../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
 
 const OTHER = '7b2a6f0e-3a52-4c3b-9a57-0c1d2e3f4a5b'
+const CONTRACT = [
+  ...['--entity', ENTITY, '--directory-server', 'https://ds.example/areq', '--acquirer-bin', '400000'],
+  ...['--acquirer-merchant-id', 'm-1', '--mcc', '5999', '--country', 'GB', '--requestor-url', 'https://shop.example'],
+  ...['--notification-url', 'https://pay.example/return'],
+]
 
 describeStore('to a worker', engine => {
   let installation: Installation
@@ -44,7 +49,7 @@ describeStore('to a worker', engine => {
   }
   /** Runs `work` after the statement, and then puts the tables back. */
   async function after(text: string, values: unknown[], work: () => Promise<void>): Promise<void> {
-    const tables = ['client', 'client_key', 'capture_key', 'scope']
+    const tables = ['client', 'client_key', 'capture_key', 'scope', 'endpoint']
     for (const table of tables) await own(`create table public.${table} as select * from tokenmill.${table}`)
     try {
       await own(text, ...values)
@@ -185,6 +190,9 @@ select client_id, 'another', alg, $2::jsonb, mac, mac_version from tokenmill.cli
       ['capture-key', 'add', 'another', '--entity', ENTITY, '--type', 'jwe-ec'],
       ['capture-key', 'retire', 'another'],
       ['client', 'add', 'late', '--entity', ENTITY, '--roles', 'TOKEN_READ'],
+      ['threeds-contract', 'add', 'shop', ...CONTRACT],
+      ['events', 'add', 'late', '--to', 'queue', '--events', 'batch.finished'],
+      ['events', 'add', 'late', '--to', 'https://shop.example/', '--events', 'batch.finished'],
       ['schema', 'upgrade'],
     ]
     for (const words of ways) {
@@ -229,6 +237,14 @@ select client_id, 'another', alg, $2::jsonb, mac, mac_version from tokenmill.cli
         words: ['capture-key', 'add', 'swapped', '--entity', ENTITY, '--type', 'jwe-ec'],
       },
       { swap: ['scope', 'new.bin_digits := 6'] as const, words: ['scope', 'add', '--entity', ENTITY] },
+      {
+        swap: ['threeds_contract', `new.directory_url := 'https://other.example'`] as const,
+        words: ['threeds-contract', 'add', 'late', ...CONTRACT],
+      },
+      {
+        swap: ['endpoint', `new.url := 'https://other.example'`] as const,
+        words: ['events', 'add', 'triggered', '--to', 'https://shop.example/', '--events', 'batch.finished'],
+      },
     ]
     for (const { swap, words } of ways) {
       const [table, assignment] = swap

@@ -5,7 +5,7 @@ import { type Catalogue, RECORD_KINDS } from '../../src/job/catalogue.ts'
 import { DROPS } from '../../src/job/envelope/envelope.ts'
 import { OUTCOMES } from '../../src/job/outcome.ts'
 import { type MetricsRegistry, SECONDS } from '../../src/metrics.ts'
-import { GRANT_KINDS } from '../../src/vault/ring/grants.ts'
+import { openUngrantedCounter } from '../../src/vault/ring/ungranted.ts'
 import { openMinuteWork } from './minute-work.ts'
 import { openRecentAttempts } from './recent-attempts.ts'
 
@@ -34,9 +34,7 @@ export function openWorkerMetrics(registry: MetricsRegistry, catalogue: Catalogu
     refusedEnvelopes: counter('envelopes_refused_total', 'Jobs dropped, or refused before any work.', {
       reason: DROPS,
     }),
-    ungranted: counter('ungranted_rows_total', 'Reads of a row that grants rights and that tokenmill did not write.', {
-      kind: GRANT_KINDS,
-    }),
+    ungranted: openUngrantedCounter(registry),
     reruns: counter('transaction_reruns_total', 'Transactions run again after a concurrent change.', { kind: kinds }),
     sets: counter('sets_total', 'Sets of single jobs, each in one transaction.', { end: ['written', 'rolled_back'] }),
     setJobs: counter('set_jobs_total', 'Single jobs that were written.', { written: ['together', 'alone'] }),

@@ -8,12 +8,12 @@ type SealingRing = Pick<KeyRing, 'sealNetworkToken'>
 
 /** The row with the state of `token`, and with no call left to make. */
 export function applyToken(row: StoredScheme, token: ProviderToken, ring: SealingRing): LeasedUpdate {
-  const { provisionId, attempts: _, ...kept } = row
+  const { provisionId, tokenId, attempts: _, ...kept } = row
   const base: LeasedUpdate = { ...kept, provisionId, ...NOTHING_OPEN, reference: token.reference, refusal: null }
   if (token.state === 'DEACTIVATED') return deletedRow(base)
   const { number } = token
   const digits = number?.reveal()
-  const sealed = number ? ring.sealNetworkToken(number, provisionId) : undefined
+  const sealed = number ? ring.sealNetworkToken(number, { provisionId, tokenId }) : undefined
   return {
     ...base,
     state: token.state,

@@ -1,6 +1,7 @@
 // The row of a provisioning before its call, with the sealed card until the result is known. By then the token may be
 // deleted or linked to another card, but the provider must still be asked about this card.
 import { z } from 'zod'
+import { Fault } from '../../src/errors.ts'
 import type { ProvisionCard } from '../../src/scheme/provider.ts'
 import { Secret } from '../../src/secret.ts'
 import type { NewScheme, StoredScheme } from '../../src/store/provider/scheme-row.ts'
@@ -32,12 +33,17 @@ export function pendingRow(
 ): NewScheme {
   const { tokenId, tokenScope } = token
   const now = clock()
-  const sealed = sealCard(card, { provisionId: about.provisionId, tokenScope }, ring)
+  const sealed = sealCard(card, { ...about, tokenId, tokenScope }, ring)
   return { tokenId, tokenScope, ...about, ...sealed, dueAt: about.background ? now : null, createdAt: now }
 }
 
-/** The form of a card that is sealed in its row. */
+/**
+ * The form of a card that is sealed in its row. It says for which token the card goes to which provider, so that nobody who
+ * changes the row sends it elsewhere.
+ */
 const SealedCard = z.object({
+  tokenId: z.string(),
+  provider: z.string(),
   pan: z.string(),
   expiryMonth: z.number(),
   expiryYear: z.number(),
@@ -47,24 +53,31 @@ type SealedCard = z.infer<typeof SealedCard>
 
 function sealCard(
   { pan, ...rest }: ProvisionCard,
-  { provisionId, tokenScope }: Pick<StoredScheme, 'provisionId' | 'tokenScope'>,
+  {
+    provisionId,
+    tokenId,
+    tokenScope,
+    provider,
+  }: Pick<StoredScheme, 'provisionId' | 'tokenId' | 'tokenScope' | 'provider'>,
   ring: KeyRing,
 ): Pick<StoredScheme, 'card' | 'cardVersion'> {
-  const json = JSON.stringify({ ...rest, pan: pan.reveal() } satisfies SealedCard)
+  const json = JSON.stringify({ ...rest, tokenId, provider, pan: pan.reveal() } satisfies SealedCard)
   // The key ring reads each letter of the opened text as one byte, so other letters are escaped.
   const ascii = json.replace(/[\u0080-\uffff]/g, letter => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`)
   const { sealed, keyVersion } = ring.seal(new Secret(ascii), provisionId, tokenScope)
   return { card: sealed, cardVersion: keyVersion }
 }
 
-/** The card; undefined if it was erased. */
+/** The card; undefined if it was erased. Throws `Fault('defect')` if it was sealed for another row, token or provider. */
 export function openSealedCard(
-  { card, cardVersion, provisionId, tokenScope }: StoredScheme,
+  { card, cardVersion, provisionId, tokenId, tokenScope, provider }: StoredScheme,
   ring: KeyRing,
 ): ProvisionCard | undefined {
   if (card === null || cardVersion === null) return undefined
-  const { pan, cardHolderName, ...date } = SealedCard.parse(
+  const { pan, cardHolderName, expiryMonth, expiryYear, ...place } = SealedCard.parse(
     JSON.parse(ring.open(card, cardVersion, provisionId, tokenScope).reveal()),
   )
-  return { pan: new Secret(pan), cardHolderName, ...date }
+  if (place.tokenId !== tokenId || place.provider !== provider)
+    throw new Fault('defect', new Error('the card is sealed for another token or provider'))
+  return { pan: new Secret(pan), cardHolderName, expiryMonth, expiryYear }
 }

@@ -23,11 +23,13 @@ type SealAnew = (row: SealedRow, keys: VaultKeys) => Sealed | Promise<Sealed>
 const SEAL_ANEW: Record<SealedName, SealAnew> = {
   'token.sealed': sealCard,
   'scheme_token.card': sealCard,
-  'scheme_token.sealed': (row, { ring }) =>
-    ring.sealNetworkToken(ring.openNetworkToken(row.sealed, versionOf(row), row.key), row.key),
+  'scheme_token.sealed': (row, { ring }) => {
+    const place = { provisionId: row.key, tokenId: factOf(row, 'token_id') }
+    return ring.sealNetworkToken(ring.openNetworkToken(row.sealed, versionOf(row), place), place)
+  },
   'threeds_contract.key_sealed': (row, keys) => sealThreeDs(row, contractRow(row.key), keys),
   'threeds_contract.former_key_sealed': (row, keys) => sealThreeDs(row, contractRow(row.key), keys),
-  'authentication.sealed': (row, keys) => sealThreeDs(row, authenticationRow(row.key), keys),
+  'authentication.sealed': (row, keys) => sealThreeDs(row, authenticationOf(row), keys),
   'endpoint.sealed': sealWebhookSecret,
   'endpoint.former_sealed': sealWebhookSecret,
   'manifest_key.sealed': (row, { ring }) =>
@@ -42,6 +44,15 @@ const SEAL_ANEW: Record<SealedName, SealAnew> = {
 function sealCard(row: SealedRow, { ring }: VaultKeys): Sealed {
   const tokenScope = factOf(row, 'token_scope')
   return ring.seal(ring.open(row.sealed, versionOf(row), row.key, tokenScope), row.key, tokenScope)
+}
+
+function authenticationOf(row: SealedRow): string {
+  return authenticationRow({
+    authenticationId: row.key,
+    entityId: factOf(row, 'entity_id'),
+    contractId: factOf(row, 'contract_id'),
+    clientId: factOf(row, 'client_id'),
+  })
 }
 
 function sealThreeDs(row: SealedRow, name: string, { ring }: VaultKeys): Sealed {

@@ -1,12 +1,12 @@
-// Posts a webhook: https to public addresses, unless the endpoint may be private; no redirects, and one deadline. Only
-// status and Retry-After of the answer are read. The installation's list of private hosts has no effect here.
-import { type Outbound, OutboundError, openOutbound } from '../../src/outbound.ts'
+// Posts a webhook: https to public addresses, except to the private hosts of this worker's own settings; no redirects, and
+// one deadline. Only status and Retry-After of the answer are read. No row of the store permits an address.
+import { OutboundError, openOutbound } from '../../src/outbound.ts'
 import { readVersion } from '../../src/version.ts'
 import { type Answered, SCHEDULE, type WebhookSchedule } from './schedule.ts'
 
 export interface Webhooks {
   schedule: WebhookSchedule
-  post(target: { url: string; isPrivate: boolean }, webhook: SignedWebhook): Promise<Answered>
+  post(target: { url: string }, webhook: SignedWebhook): Promise<Answered>
   close(): Promise<void>
 }
 
@@ -27,20 +27,19 @@ export interface WebhookOptions {
 const TIMEOUT_MS = 15_000
 const ANSWER_BYTES_MAX = 4_096
 
-export function openWebhooks({ schedule = SCHEDULE, timeoutMs = TIMEOUT_MS }: WebhookOptions = {}): Webhooks {
-  // Two clients, so that an open connection to a private address never serves an endpoint that may not have one. They
-  // have no limit of connections: endpoints on one host would share it and make each other late. The store limits the
+export function openWebhooks(
+  privateHosts: readonly string[],
+  { schedule = SCHEDULE, timeoutMs = TIMEOUT_MS }: WebhookOptions = {},
+): Webhooks {
+  // Without a limit of connections: endpoints on one host would share it and make each other late. The store limits the
   // requests to each endpoint.
-  const open: Record<'public' | 'private', Outbound> = {
-    public: openOutbound({ privateHosts: [] }),
-    private: openOutbound({ privateHosts: 'any' }),
-  }
+  const outbound = openOutbound({ privateHosts })
   const agent = `tokenmill/${readVersion()}`
   return {
     schedule,
-    async post({ url, isPrivate }, { id, timestamp, signature, body }) {
+    async post({ url }, { id, timestamp, signature, body }) {
       try {
-        const { status, headers } = await open[isPrivate ? 'private' : 'public'].request(url, {
+        const { status, headers } = await outbound.request(url, {
           method: 'POST',
           headers: {
             'content-type': 'application/json',
@@ -60,8 +59,6 @@ export function openWebhooks({ schedule = SCHEDULE, timeoutMs = TIMEOUT_MS }: We
         throw error
       }
     },
-    async close() {
-      await Promise.all(Object.values(open).map(outbound => outbound.close()))
-    },
+    close: outbound.close,
   }
 }

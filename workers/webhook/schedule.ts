@@ -30,7 +30,7 @@ const RETRY_AFTER_MS_MAX = 24 * HOUR_MS
 const OVERLOADED: ReadonlySet<number> = new Set([429, 502, 504])
 const GONE = 410
 
-/** `reason`: a word of `OutboundKind`. */
+/** `reason`: why there is no answer; docs/events.md lists the words. */
 export type Answered = { status: number; retryAfter?: string | undefined } | { reason: string }
 
 /** `slowMs`: from now on one request at a time, and none within this many ms. */

@@ -11,7 +11,9 @@ import {
   rotateSecret,
 } from '../../../src/acts/events.ts'
 import { systemClock } from '../../../src/clock.ts'
+import type { Config } from '../../../src/config.ts'
 import type { EventType } from '../../../src/job/event.ts'
+import { readPrivateHosts } from '../../../src/outbound.ts'
 import { isPrivateAddress } from '../../../src/private-address.ts'
 import type { Secret } from '../../../src/secret.ts'
 import * as endpoints from '../../../src/store/event/endpoints.ts'
@@ -29,10 +31,10 @@ type ActOptions = JsonOption & OperatorOptions
 interface AddOptions extends ActOptions {
   to: string
   events: EventType[]
-  private?: boolean
 }
 
 const URL_CHARS_MAX = 2_048
+const IF_NAMED = 'if TOKENMILL_PRIVATE_HOSTS names its host, here and on the hosts of workers'
 const KEEP_IT = 'The secret is shown this once: give it to whoever receives the webhooks.'
 
 const REFUSED: Record<EndpointRefusal, string> = {
@@ -47,17 +49,17 @@ const REFUSED: Record<EndpointRefusal, string> = {
 }
 
 export function add(terminal: Terminal, word: string, options: AddOptions): Promise<void> {
-  const url = options.to === 'queue' ? null : readUrl(options.to, options.private === true)
-  if (url === null && options.private) throw new Stop('--private is for URLs.', EXIT.usage)
   return withSession(terminal, async session => {
-    const { store } = await openCommandStore(session)
+    const url = options.to === 'queue' ? null : readUrl(options.to, session.config)
+    const vault = await openVault(session)
+    const { store, ring } = vault
     const { clientId } = await findLiveClient(store, word)
     const endpointId = randomUUID()
     const made = url === null ? undefined : makeWebhookSecret()
-    const secret = made ? await sealSecret(await openVault(session), made, endpointId) : null
-    const endpoint = { endpointId, clientId, url, events: options.events, isPrivate: options.private === true, secret }
-    const by = await actorOf('events.add', endpointId, options, store)
-    done(await addEndpoint(store, endpoint, by))
+    const secret = made ? await sealSecret(vault, made, endpointId) : null
+    const endpoint = { endpointId, clientId, url, events: options.events, secret }
+    const by = await byOf({ action: 'events.add', subject: endpointId }, options, store, ring)
+    done(await addEndpoint(store, ring, endpoint, by))
     const shown = { endpoint_id: endpointId, client_id: clientId, to: url ?? 'queue', events: options.events.join(',') }
     printWithSecret(terminal, options, { ...shown, events: options.events }, shown, made)
   })
@@ -74,7 +76,6 @@ export function list(terminal: Terminal, options: JsonOption & { client?: string
       client_id: one.clientId,
       to: one.url ?? 'queue',
       events: one.events,
-      private: one.isPrivate,
       state: stateOf(one, now),
       ...(one.formerUntil !== null && one.formerUntil > now && { former_secret_until: moment(one.formerUntil) }),
       created_at: moment(one.createdAt),
@@ -143,18 +144,22 @@ function stateOf({ disabledAt, slowUntil, atOnce }: endpoints.Endpoint, now: num
   return (slowUntil ?? 0) > now || atOnce < endpoints.AT_ONCE_MAX ? 'SLOW' : 'ENABLED'
 }
 
-/** Checks the URL's text. The addresses of a host name are checked at each request. */
-function readUrl(text: string, isPrivate: boolean): string {
+/**
+ * Checks the URL's text, by this host's list of private hosts. Workers check the addresses of its host at each request, by
+ * their own list.
+ */
+function readUrl(text: string, { privateHosts }: Pick<Config, 'privateHosts'>): string {
   if (!URL.canParse(text) || text.length > URL_CHARS_MAX)
     throw new Stop('--to: it is neither `queue` nor a URL.', EXIT.usage)
-  const { protocol, hostname, username, password, hash, href } = new URL(text)
+  const { protocol, hostname, port, username, password, hash, href } = new URL(text)
   if (username !== '' || password !== '' || hash !== '')
     throw new Stop('--to: a URL here has no user, password or fragment.', EXIT.usage)
-  if (protocol !== 'https:' && !(isPrivate && protocol === 'http:'))
-    throw new Stop('--to: the URL must be https; with --private it may be http.', EXIT.usage)
+  const isExempt = readPrivateHosts(privateHosts)(hostname, port || (protocol === 'http:' ? '80' : '443'))
+  if (protocol !== 'https:' && !(isExempt && protocol === 'http:'))
+    throw new Stop(`--to: the URL must be https; it may be http ${IF_NAMED}.`, EXIT.usage)
   const host = hostname.replace(/^\[|\]$/g, '')
-  if (!isPrivate && isIP(host) !== 0 && isPrivateAddress(host))
-    throw new Stop('--to: this is a private address; permit it with --private.', EXIT.usage)
+  if (!isExempt && isIP(host) !== 0 && isPrivateAddress(host))
+    throw new Stop(`--to: this is a private address, which is permitted only ${IF_NAMED}.`, EXIT.usage)
   return href
 }
 

@@ -1,6 +1,7 @@
 // `tokenmill threeds-contract`: the 3-D Secure contracts of merchants, each with its directory server.
 
 import { randomUUID } from 'node:crypto'
+import { grantContract } from '../../../src/acts/contract-grants.ts'
 import { isRefusal, REASONS } from '../../../src/errors.ts'
 import { parse } from '../../../src/job/refusal.ts'
 import * as audits from '../../../src/store/access/audits.ts'
@@ -83,6 +84,7 @@ export function add(terminal: Terminal, name: string, options: AddOptions): Prom
     await store.transaction(async db => {
       if (!(await contracts.insert(db, ring, { ...terms, contractId, key })))
         throw new Stop(`The entity already has a contract with the name ${name}; choose another name.`)
+      await grantContract(db, ring, { ...terms, contractId })
       const detail = { entity_id: terms.entityId, name, key_imported: options.jwtKey !== undefined }
       await audits.insert(db, { actor: actor(), action: 'threeds-contract.add', subject: contractId, detail })
     })

@@ -16,6 +16,7 @@ import { expireOverdue } from '../../../src/three-ds/result.ts'
 import type { Tracer } from '../../../src/trace/tracer.ts'
 import type { PrivateHalves } from '../../../src/vault/private-half.ts'
 import type { LiveRing } from '../../../src/vault/ring/key-ring.ts'
+import { openTellUngranted } from '../../../src/vault/ring/ungranted.ts'
 import { listen, type Tls } from '../../http/listen.ts'
 import type { GatewayApp } from '../app.ts'
 import { openDirectory } from '../directory.ts'
@@ -100,8 +101,9 @@ export async function openThreeDs(opened: Opened): Promise<ThreeDs> {
   const server = { url: urlAt(config.threeDsPort), refNumber, operatorId }
   const captureUse = openCaptureUse({ store, clock, log })
   lifetime.onClose('use of capture keys', captureUse.close)
+  const onUngranted = openTellUngranted(log, metrics.ungranted)
   const vault = { store, ring, halves, directory, captureUse, outbound, metrics, clock }
-  const ports = openPorts(vault, server, config.threeDsTimeoutMs)
+  const ports = openPorts({ ...vault, onUngranted }, server, config.threeDsTimeoutMs)
   const deps: ThreeDsDeps = {
     settings: { rateLimit: config.rateLimit, inFlightMax: config.gatewayInFlightMax },
     store,

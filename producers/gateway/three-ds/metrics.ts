@@ -1,6 +1,7 @@
 // The metrics of the 3-D Secure service, beside those of any HTTP server.
 import type { MetricsRegistry } from '../../../src/metrics.ts'
 import type { FinalOutcome } from '../../../src/three-ds/outcome.ts'
+import { openUngrantedCounter } from '../../../src/vault/ring/ungranted.ts'
 import { openHttpMetrics } from '../metrics.ts'
 
 export type ThreeDsMetrics = ReturnType<typeof openThreeDsMetrics>
@@ -12,6 +13,7 @@ export function openThreeDsMetrics(registry: MetricsRegistry) {
   const { counter, histogram } = registry
   return {
     ...openHttpMetrics(registry),
+    ungranted: openUngrantedCounter(registry),
     ended: counter('three_ds_ended_total', 'Authentications that ended.', { outcome: OUTCOMES }),
     directorySeconds: histogram('three_ds_directory_seconds', 'Response time of directory servers.', {
       answer: ANSWERS,

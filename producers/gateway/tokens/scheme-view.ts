@@ -42,13 +42,16 @@ export function openSchemeView(deps: ViewDeps): SchemeTokens {
 /**
  * The full number; undefined if there is none, or if this process doesn't have its key: then the number stays masked.
  */
-async function numberOf({ lastFour, provisionId }: SchemeRow, { store, ring }: ViewDeps): Promise<string | undefined> {
+async function numberOf(
+  { lastFour, provisionId, tokenId }: SchemeRow,
+  { store, ring }: ViewDeps,
+): Promise<string | undefined> {
   if (lastFour === null) return undefined
   const found = await shownSchemes.findSealed(store, provisionId)
   if (!found) return undefined
   const { sealed, version } = found
   try {
-    return await withReload(ring, async () => ring.openNetworkToken(sealed, version, provisionId).reveal())
+    return await withReload(ring, async () => ring.openNetworkToken(sealed, version, { provisionId, tokenId }).reveal())
   } catch (error) {
     if (error instanceof Fault && error.code === 'key_unavailable') return undefined
     throw error

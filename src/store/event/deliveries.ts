@@ -148,11 +148,14 @@ where d.state in ('WAITING', 'SENDING') and c.revoked_at is null`,
 }
 
 /** The data by which an attempt sends its request. */
-export interface Outgoing extends Pick<Endpoint, 'endpointId' | 'isPrivate' | 'disabledAt'> {
+export interface Outgoing
+  extends Pick<Endpoint, 'endpointId' | 'clientId' | 'events' | 'disabledAt' | 'mac' | 'macVersion'> {
   deliveryId: string
   step: number
   url: string
   type: EventType
+  /** Whom the event is for. */
+  addresseeId: string
   data: Record<string, unknown>
   occurredAt: number
   /** The client may act as an operator: it has the role ADMIN. */
@@ -170,12 +173,16 @@ export async function findOutgoing(db: Db, deliveryId: string, attempt: number):
     name: 'delivery-outgoing',
     text: `select
   p.endpoint_id as "endpointId",
-  p.any_address as "isPrivate",
+  p.client_id as "clientId",
+  p.events,
   p.disabled_at as "disabledAt",
+  p.mac,
+  p.mac_version as "macVersion",
   d.delivery_id as "deliveryId",
   d.step,
   p.url,
   e.type,
+  e.client_id as "addresseeId",
   e.data,
   e.created_at as "occurredAt",
   'ADMIN' = any(c.roles) as "isOperators",

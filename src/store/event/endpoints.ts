@@ -14,13 +14,15 @@ export interface Endpoint {
   /** `null`: the client's results queue. */
   url: string | null
   events: EventType[]
-  isPrivate: boolean
   /** Until when the former secret also signs. All times in this file are ms since the epoch. */
   formerUntil: number | null
   slowUntil: number | null
   atOnce: number
   disabledAt: number | null
   createdAt: number
+  /** The code of client, URL and events (src/vault/ring/grants.ts); null: none. */
+  mac: Buffer | null
+  macVersion: number | null
 }
 
 export interface SealedSecret {
@@ -33,28 +35,28 @@ const COLUMNS = `
   client_id as "clientId",
   url,
   events,
-  any_address as "isPrivate",
   former_until as "formerUntil",
   slow_until as "slowUntil",
   at_once as "atOnce",
   disabled_at as "disabledAt",
-  created_at as "createdAt"`
+  created_at as "createdAt",
+  mac,
+  mac_version as "macVersion"`
 
-export type NewEndpoint = Pick<Endpoint, 'endpointId' | 'clientId' | 'url' | 'events' | 'isPrivate'> & {
+export type NewEndpoint = Pick<Endpoint, 'endpointId' | 'clientId' | 'url' | 'events'> & {
   /** The secret of a URL; null for a results queue. */
   secret: SealedSecret | null
 }
 
 /** Inserts an endpoint. False if the client's results queue is subscribed already. */
 export async function insert(db: Db, endpoint: NewEndpoint): Promise<boolean> {
-  const { endpointId, clientId, url, events, isPrivate, secret } = endpoint
+  const { endpointId, clientId, url, events, secret } = endpoint
   const { count } = await db.query({
     text: `insert into tokenmill.endpoint (
   endpoint_id,
   client_id,
   url,
   events,
-  any_address,
   sealed,
   seal_version
 )
@@ -64,12 +66,11 @@ values (
   $3,
   $4,
   $5,
-  $6,
-  $7
+  $6
 )
 on conflict (client_id)
 where url is null and removed_at is null do nothing`,
-    values: [endpointId, clientId, url, events, isPrivate, secret?.sealed, secret?.keyVersion],
+    values: [endpointId, clientId, url, events, secret?.sealed, secret?.keyVersion],
   })
   return count === 1
 }
@@ -222,7 +223,7 @@ where endpoint_id = $1`,
   })
 }
 
-/** Marks the endpoint as removed and erases its secrets. */
+/** Marks the endpoint as removed and erases its secrets and its code. */
 export async function remove(db: Db, endpointId: string): Promise<void> {
   await db.query({
     text: `update tokenmill.endpoint
@@ -232,10 +233,29 @@ set
   seal_version = null,
   former_sealed = null,
   former_version = null,
-  former_until = null
+  former_until = null,
+  mac = null,
+  mac_version = null
 where endpoint_id = $1`,
     values: [endpointId],
   })
+}
+
+/** Sets an endpoint's code. `former`: only in place of this code. False if no row was changed. */
+export async function setMac(
+  db: Db,
+  endpointId: string,
+  mac: Buffer,
+  macVersion: number,
+  former?: Buffer,
+): Promise<boolean> {
+  const { count } = await db.query({
+    text: `update tokenmill.endpoint
+set mac = $2, mac_version = $3
+where endpoint_id = $1 and ($4::bytea is null or mac = $4)`,
+    values: [endpointId, mac, macVersion, former ?? null],
+  })
+  return count === 1
 }
 
 export async function disable(db: Db, endpointId: string): Promise<void> {

@@ -88,6 +88,8 @@ export const HASHED_COLUMNS: Readonly<Record<string, readonly HashedColumn[]>> =
     { table: 'person_credential', key: 'credential_id', keyType: 'text', ...GRANT },
     { table: 'person_identity', key: 'identity_id', keyType: 'uuid', ...GRANT },
     { table: 'invite', key: 'invite_id', keyType: 'uuid', ...GRANT },
+    { table: 'threeds_contract', key: 'contract_id', keyType: 'uuid', ...GRANT },
+    { table: 'endpoint', key: 'endpoint_id', keyType: 'uuid', ...GRANT },
   ],
   // Nothing compares an analytics token with a stored one.
   analytics: [],

@@ -61,7 +61,7 @@ export const SEALED_COLUMNS = {
     sealed: 'sealed',
     version: 'seal_version',
     purpose: 'network-token',
-    facts: [],
+    facts: ['token_id'],
     free: NOT_LEASED,
   },
   'threeds_contract.key_sealed': {
@@ -89,7 +89,7 @@ export const SEALED_COLUMNS = {
     sealed: 'sealed',
     version: 'seal_version',
     purpose: 'three-ds',
-    facts: [],
+    facts: ['entity_id', 'contract_id', 'client_id'],
   },
   'endpoint.sealed': {
     table: 'endpoint',

@@ -53,12 +53,17 @@ export const NAMES = [...LASTING, ...CHANGING] as const
 export const SELECTED = `${asMembers(NAMES.filter(name => !FINDINGS.includes(name as Finding)))},
   json_strip_nulls(json_build_object(${FINDINGS.map(name => `'${name}', ${name}`).join(', ')})) as findings`
 
-/** What the secrets of an authentication are sealed for. */
-export const authenticationRow = (authenticationId: string) => `authentication/${authenticationId}`
+/** What the secrets of an authentication are sealed for: its row, and whose it is. */
+export function authenticationRow(
+  record: Pick<Authentication, 'authenticationId' | 'entityId' | 'contractId' | 'clientId'>,
+): string {
+  const { authenticationId, entityId, contractId, clientId } = record
+  return `authentication/${authenticationId}/${entityId}/${contractId}/${clientId}`
+}
 
 export function recordOf({ sealed, sealVersion, ...row }: Row, sealer: Sealer): Authentication {
   const open = (bytes: Buffer, version: number) =>
-    JSON.parse(sealer.openThreeDs(bytes, version, authenticationRow(row.authenticationId)).toString('utf8')) as Secrets
+    JSON.parse(sealer.openThreeDs(bytes, version, authenticationRow(row)).toString('utf8')) as Secrets
   return { ...row, secrets: new Secret(sealed === null || sealVersion === null ? {} : open(sealed, sealVersion)) }
 }
 
@@ -68,7 +73,7 @@ export function valuesOf(record: Authentication, sealer: Sealer): Record<(typeof
   const sealed =
     Object.keys(secrets).length === 0
       ? undefined
-      : sealer.sealThreeDs(Buffer.from(JSON.stringify(secrets)), authenticationRow(record.authenticationId))
+      : sealer.sealThreeDs(Buffer.from(JSON.stringify(secrets)), authenticationRow(record))
   const findings = Object.fromEntries(FINDINGS.map(name => [name, record.findings[name] ?? null])) as Record<
     Finding,
     string | null

@@ -27,10 +27,19 @@ const NAMES = Object.keys(TERMS) as Column[]
 const INFO = `
   contract_id as "contractId",
   created_at as "createdAt",
+  mac,
+  mac_version as "macVersion",
   ${NAMES.map(name => `${name} as "${TERMS[name]}"`).join(',\n  ')}`
 
 type ContractInfo = Omit<Contract, 'key' | 'formerKey'>
-interface SealedKeys {
+export interface MacOfContract {
+  /** The code of the terms (src/vault/ring/grants.ts); null: none. */
+  mac: Buffer | null
+  macVersion: number | null
+}
+
+/** A contract whose keys are sealed. */
+export interface SealedContract extends ContractInfo, MacOfContract {
   keySealed: Buffer
   keyVersion: number
   /** Null if there is no former key, or its time is over. */
@@ -41,9 +50,9 @@ interface SealedKeys {
 /** What the key of a contract is sealed for. */
 export const contractRow = (contractId: string) => `threeds-contract/${contractId}`
 
-/** A contract with its key, which the reader role may not select. */
-export async function find(db: Db, sealer: Sealer, contractId: string): Promise<Contract | undefined> {
-  const { rows } = await db.query<ContractInfo & SealedKeys>({
+/** A contract with its sealed keys, which the reader role may not select. */
+export async function find(db: Db, contractId: string): Promise<SealedContract | undefined> {
+  const { rows } = await db.query<SealedContract>({
     name: 'threeds-contract-find',
     text: `select
   ${INFO},
@@ -55,10 +64,13 @@ from tokenmill.threeds_contract
 where contract_id = $1`,
     values: [contractId],
   })
-  if (!rows[0]) return undefined
-  const { keySealed, keyVersion, formerSealed, formerVersion, ...info } = rows[0]
+  return rows[0]
+}
+
+export function openContract(sealer: Sealer, sealedContract: SealedContract): Contract {
+  const { keySealed, keyVersion, formerSealed, formerVersion, mac: _, macVersion: __, ...info } = sealedContract
   const open = (sealed: Buffer, version: number) =>
-    new Secret(sealer.openThreeDs(sealed, version, contractRow(contractId)))
+    new Secret(sealer.openThreeDs(sealed, version, contractRow(info.contractId)))
   return {
     ...info,
     key: open(keySealed, keyVersion),
@@ -66,7 +78,7 @@ where contract_id = $1`,
   }
 }
 
-export interface ListedContract extends ContractInfo {
+export interface ListedContract extends ContractInfo, MacOfContract {
   /** Until when the former key is valid, ms since the epoch. */
   formerUntil: number | null
 }
@@ -97,6 +109,23 @@ export async function insert(db: Db, sealer: Sealer, contract: Omit<Contract, 'c
 values ($1, $2, $3, ${NAMES.map((_, index) => `$${index + 4}`).join(', ')})
 on conflict on constraint contract_name_stands_once_per_entity do nothing`,
     values: [contract.contractId, sealed, keyVersion, ...NAMES.map(name => contract[TERMS[name]])],
+  })
+  return count === 1
+}
+
+/** Sets a contract's code. `former`: only in place of this code. False if no row was changed. */
+export async function setMac(
+  db: Db,
+  contractId: string,
+  mac: Buffer,
+  macVersion: number,
+  former?: Buffer,
+): Promise<boolean> {
+  const { count } = await db.query({
+    text: `update tokenmill.threeds_contract
+set mac = $2, mac_version = $3
+where contract_id = $1 and ($4::bytea is null or mac = $4)`,
+    values: [contractId, mac, macVersion, former ?? null],
   })
   return count === 1
 }

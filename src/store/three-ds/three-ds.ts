@@ -18,7 +18,12 @@ interface ThreeDsStore {
   contracts: Contracts
 }
 
-export function openThreeDsStore(store: Store, sealer: Sealer): ThreeDsStore {
+/** `isOurs`: whether tokenmill wrote the contract; another one is absent. */
+export function openThreeDsStore(
+  store: Store,
+  sealer: Sealer,
+  isOurs: (contract: contracts.SealedContract) => boolean,
+): ThreeDsStore {
   return {
     authentications: {
       find: id => authentications.find(store, sealer, id),
@@ -35,7 +40,12 @@ export function openThreeDsStore(store: Store, sealer: Sealer): ThreeDsStore {
       bind: (jti, contractId, authenticationId, since) =>
         jwts.bind(store, { jti, contractId, authenticationId, since }),
     },
-    contracts: { find: id => contracts.find(store, sealer, id) },
+    contracts: {
+      find: async id => {
+        const found = await contracts.find(store, id)
+        return found && isOurs(found) ? contracts.openContract(sealer, found) : undefined
+      },
+    },
   }
 }
 

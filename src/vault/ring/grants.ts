@@ -1,4 +1,4 @@
-// What the code of a row that grants rights covers. The texts name the kind of row, so that no row's code fits another
+// What the code of a row covers that grants rights, or says where something goes. The texts name the kind of row, so that no row's code fits another
 // kind. A revoked row has no code, and needs none to be revoked. Other files read and write the rows.
 import { timingSafeEqual } from 'node:crypto'
 import type { KeyRing } from './key-ring.ts'
@@ -13,6 +13,8 @@ export const GRANT_KINDS = [
   'passkey',
   'identity',
   'invite',
+  'threeds-contract',
+  'endpoint',
 ] as const
 export type GrantKind = (typeof GRANT_KINDS)[number]
 
@@ -113,6 +115,37 @@ export interface InviteRow {
   expiresAt: number
 }
 
+/** The code covers no key of the contract: each is sealed for its row, and workers seal it anew. */
+export interface ContractRow {
+  contractId: string
+  entityId: string
+  name: string
+  directoryUrl: string
+  acquirerBin: string
+  acquirerMerchantId: string
+  mcc: string
+  merchantCountry: string
+  merchantName: string
+  requestorUrl: string
+  requestorId: string
+  requestorName: string
+  notificationUrl: string
+  issuer: string
+  orgUnitId: string
+}
+
+/**
+ * A subscription to events. The code covers no secret, which is sealed for its row and which workers seal anew, and nothing
+ * that attempts change.
+ */
+export interface EndpointRow {
+  endpointId: string
+  clientId: string
+  /** Null: the client's results queue. */
+  url: string | null
+  events: readonly string[]
+}
+
 export function clientText({ clientId, userId, entities, roles, alg, system, names }: ClientRow): string {
   return JSON.stringify(['client', clientId, userId, entities, roles, alg, system, names])
 }
@@ -164,6 +197,31 @@ export function inviteText(invite: InviteRow): string {
     invite.issuer,
     invite.subject,
   ])
+}
+
+export function contractText(contract: ContractRow): string {
+  return JSON.stringify([
+    'threeds-contract',
+    contract.contractId,
+    contract.entityId,
+    contract.name,
+    contract.directoryUrl,
+    contract.acquirerBin,
+    contract.acquirerMerchantId,
+    contract.mcc,
+    contract.merchantCountry,
+    contract.merchantName,
+    contract.requestorUrl,
+    contract.requestorId,
+    contract.requestorName,
+    contract.notificationUrl,
+    contract.issuer,
+    contract.orgUnitId,
+  ])
+}
+
+export function endpointText({ endpointId, clientId, url, events }: EndpointRow): string {
+  return JSON.stringify(['endpoint', endpointId, clientId, url, events])
 }
 
 /**

@@ -6,7 +6,7 @@ import { assert, Fault } from '../../errors.ts'
 import { Secret } from '../../secret.ts'
 import { NONCE_BYTES, openWith, sealWith } from '../aead.ts'
 import type { Keks, KeyProvider } from '../kek/provider.ts'
-import { openNetworkToken, sealNetworkToken } from '../network-token.ts'
+import { type NumberPlace, openNetworkToken, sealNetworkToken } from '../network-token.ts'
 import { UUID_BYTES, writeUuid } from '../uuid-bytes.ts'
 import { type CardPhase, type CardPrints, openCardPrints } from './card-prints.ts'
 import { type HashRing, hashRingOf } from './hashes.ts'
@@ -69,9 +69,9 @@ export interface KeyRing extends HashRing, CardPrints {
    */
   sealThreeDs(plain: Buffer, row: string): Sealed
   openThreeDs(sealed: Buffer, keyVersion: number, row: string): Buffer
-  /** Seals the number of a scheme token for the row of its provisioning. */
-  sealNetworkToken(number: Secret, provisionId: string): Sealed
-  openNetworkToken(sealed: Buffer, keyVersion: number, provisionId: string): Secret
+  /** Seals the number of a scheme token for the row of its provisioning and for its token. */
+  sealNetworkToken(number: Secret, place: NumberPlace): Sealed
+  openNetworkToken(sealed: Buffer, keyVersion: number, place: NumberPlace): Secret
   /** Seals the secret that signs webhooks for the row of its endpoint. */
   sealWebhookSecret(secret: Secret, endpointId: string): Sealed
   openWebhookSecret(sealed: Buffer, keyVersion: number, endpointId: string): Secret
@@ -197,12 +197,12 @@ function keyRingOf(held: HeldKeys<Purpose>, phaseNow: () => CardPhase | undefine
       openStored(held.find('before-image', keyVersion), sealed, imageAad(tokenId)),
     sealThreeDs: (plain, row) => sealUnder('three-ds', plain, Buffer.from(row)),
     openThreeDs: (sealed, keyVersion, row) => openStored(held.find('three-ds', keyVersion), sealed, Buffer.from(row)),
-    sealNetworkToken: (number, provisionId) => {
+    sealNetworkToken: (number, place) => {
       const { key, version } = held.forSeal('network-token')
-      return { sealed: sealNetworkToken(key, number, provisionId), keyVersion: version }
+      return { sealed: sealNetworkToken(key, number, place), keyVersion: version }
     },
-    openNetworkToken: (sealed, keyVersion, provisionId) =>
-      openNetworkToken(held.find('network-token', keyVersion), sealed, provisionId),
+    openNetworkToken: (sealed, keyVersion, place) =>
+      openNetworkToken(held.find('network-token', keyVersion), sealed, place),
     sealWebhookSecret: (secret, endpointId) => sealUnder('webhook', secret.reveal(), webhookAad(endpointId)),
     openWebhookSecret: (sealed, keyVersion, endpointId) =>
       new Secret(openStored(held.find('webhook', keyVersion), sealed, webhookAad(endpointId)).toString('latin1')),

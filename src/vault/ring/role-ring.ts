@@ -3,7 +3,7 @@
 import type { KeyObject } from 'node:crypto'
 import { Fault } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
-import { openNetworkToken } from '../network-token.ts'
+import { type NumberPlace, openNetworkToken } from '../network-token.ts'
 import { hashApiKey } from './api-key.ts'
 import { type CurrentKey, type Hashed, holdKeys, type KeyRow } from './held-keys.ts'
 import { openSharedKey, type RoleKeyFile, SHARED_PURPOSES } from './shared-keys.ts'
@@ -22,7 +22,7 @@ export interface RoleRing {
   apiKeyHash(userId: string, apiKey: Secret): Hashed
   /** Throws `Fault('key_unavailable')` if the ring doesn't have this version, as the next two functions do. */
   apiKeyHashBy(userId: string, apiKey: Secret, keyVersion: number): Buffer
-  openNetworkToken(sealed: Buffer, keyVersion: number, provisionId: string): Secret
+  openNetworkToken(sealed: Buffer, keyVersion: number, place: NumberPlace): Secret
   /** The key of the bodies of batches that is in use. */
   intakeKey(): CurrentKey
   /** Every version of it. */
@@ -66,8 +66,8 @@ export async function openRoleRing(
       return { hash: hashApiKey(key, userId, apiKey), keyVersion: version }
     },
     apiKeyHashBy: (userId, apiKey, keyVersion) => hashApiKey(held.find('api-key', keyVersion), userId, apiKey),
-    openNetworkToken: (sealed, keyVersion, provisionId) =>
-      openNetworkToken(held.find('network-token', keyVersion), sealed, provisionId),
+    openNetworkToken: (sealed, keyVersion, place) =>
+      openNetworkToken(held.find('network-token', keyVersion), sealed, place),
     intakeKey: () => held.forHash('intake'),
     intakeKeys: () => held.versions('intake').map(version => ({ key: held.find('intake', version), version })),
   }

@@ -6,7 +6,7 @@ import { listUngranted } from '../../../src/acts/grants.ts'
 import * as dataKeys from '../../../src/store/access/data-keys.ts'
 import { hashedColumnsOf } from '../../../src/store/reseal/hashed-columns.ts'
 import { describeOnRedis } from '../../support/engines.ts'
-import { type Installation, openInstallation } from '../../support/installation.ts'
+import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
 import { until } from '../../support/until.ts'
 import { cli } from '../command-bench.ts'
 import { openTwoOperators } from './two-operators.ts'
@@ -58,6 +58,14 @@ describeOnRedis('key rotate of a key that hashes', engine => {
 
   it('codes the rows that grant rights anew, and workers go on', async () => {
     const client = await installation.connect()
+    const contract = [
+      ...['threeds-contract', 'add', 'shop', '--entity', ENTITY, '--directory-server', 'https://ds.example/areq'],
+      ...['--acquirer-bin', '400000', '--acquirer-merchant-id', 'm-1', '--mcc', '5999', '--country', 'GB'],
+      ...['--requestor-url', 'https://shop.example', '--notification-url', 'https://pay.example/return'],
+    ]
+    const endpoint = ['events', 'add', 'first', '--to', 'https://shop.example/', '--events', 'batch.finished']
+    for (const words of [contract, endpoint])
+      expect(await cli(words, { env: installation.env }), words[0]).toMatchObject({ status: 0 })
     let isRotating = true
     const codes = new Set<number>()
     const traffic = (async () => {
@@ -69,6 +77,8 @@ describeOnRedis('key rotate of a key that hashes', engine => {
     await traffic
     expect([...codes]).toEqual([404])
     expect(await client.call('token-lifecycle', REQUEST)).toMatchObject({ code: 404 })
+    expect(await query('select from tokenmill.threeds_contract where mac_version = 2')).toHaveLength(1)
+    expect(await query('select from tokenmill.endpoint where mac_version = 2')).toHaveLength(1)
     for (const { table } of hashedColumnsOf('grant') ?? [])
       expect(await query(`select from tokenmill.${table} where mac_version = 1`), table).toEqual([])
     const { store, ring } = installation.vault

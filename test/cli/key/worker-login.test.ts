@@ -27,7 +27,7 @@ describeStore('workers and scheduler with a user of their own', engine => {
   let env: NodeJS.ProcessEnv
   const closing: (() => Promise<void>)[] = []
   beforeAll(async () => {
-    installation = await openInstallation(engine)
+    installation = await openInstallation(engine, { TOKENMILL_PRIVATE_HOSTS: '127.0.0.1' })
     receiver = await openReceiver()
     const file = join(installation.dataDir, 'worker.env')
     const made = await runCli(['schema', 'login', 'worker', '--out', file], { env: installation.env })
@@ -61,14 +61,7 @@ end $$`,
   const ask = async <R>(text: string) => (await installation.vault.store.query<R>({ text })).rows
 
   it('work a migration, single jobs, a ledger, a report, events and a re-encryption', async () => {
-    const hook = [
-      '--to',
-      `${receiver.origin}/hook`,
-      '--private',
-      '--events',
-      'batch.finished,report.succeeded',
-      '--json',
-    ]
+    const hook = ['--to', `${receiver.origin}/hook`, '--events', 'batch.finished,report.succeeded', '--json']
     const endpoint = (await cli('events', 'add', 'first', ...hook)).json<{ secret: string }>()
     receiver.trust('/hook', endpoint.secret)
 

@@ -31,7 +31,8 @@ describeStore('a key that should be replaced', engine => {
   async function subscribe(clientId: string, url: string | null) {
     const secret = url === null ? null : { sealed: randomBytes(40), keyVersion: 1 }
     const events = ['key.expiring' as const]
-    return addEndpoint(store, { endpointId: randomUUID(), clientId, url, events, isPrivate: false, secret }, BY)
+    const endpoint = { endpointId: randomUUID(), clientId, url, events, secret }
+    return addEndpoint(store, installation.vault.ring, endpoint, BY)
   }
 
   it('is not told before its time is near', async () => {

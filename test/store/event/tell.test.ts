@@ -44,8 +44,8 @@ describeStore('an event', engine => {
     const endpointId = randomUUID()
     const url = to === 'queue' ? null : `https://receiver.example/${endpointId}`
     const secret = url === null ? null : { sealed: randomBytes(40), keyVersion: 1 }
-    const endpoint = { endpointId, clientId, url, events: [...events], isPrivate: false, secret }
-    const verdict = await addEndpoint(store, endpoint, BY)
+    const endpoint = { endpointId, clientId, url, events: [...events], secret }
+    const verdict = await addEndpoint(store, installation.vault.ring, endpoint, BY)
     return 'done' in verdict ? endpointId : undefined
   }
   const happen = (clientId: string, subject = 'b1', type: EventType = 'batch.finished', revision = 1) =>

@@ -31,6 +31,7 @@ const NOT_RESEALED: Record<string, string> = {
   'confirmation.mac': CODE,
   'data_key.wrapped': 'wrapped by a key-encryption key, which has its own rotation',
   'display.link_hash': 'a plain hash of 32 bytes that nobody can guess',
+  'endpoint.mac': CODE,
   'intake.body_mac': KEYED_HASH,
   'invite.lookup_hash': 'a plain hash of 32 bytes that nobody can guess',
   'invite.mac': CODE,
@@ -58,6 +59,7 @@ const NOT_RESEALED: Record<string, string> = {
   'session.session_hash': SESSION,
   'signing_key.mac': CODE,
   'scratch.fingerprint': KEYED_HASH,
+  'threeds_contract.mac': CODE,
 }
 
 let database: FreshDatabase

@@ -544,7 +544,6 @@ describeStore('a scheme token', engine => {
       clientId,
       url,
       events: ['scheme-token.updated'],
-      isPrivate: false,
       secret,
     })
     world.network.otherwise = () => 'again'

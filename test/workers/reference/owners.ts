@@ -39,9 +39,9 @@ export async function subscribe({ vault, credentials }: Installation): Promise<s
   const secret = { sealed: randomBytes(40), keyVersion: 1 }
   const url = `https://receiver.example/${endpointId}`
   const { clientId } = credentials.signingKey
-  const endpoint = { endpointId, clientId, url, events: ['reference.released' as const], isPrivate: false }
+  const endpoint = { endpointId, clientId, url, events: ['reference.released' as const] }
   const by = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
-  await addEndpoint(vault.store, { ...endpoint, secret }, by)
+  await addEndpoint(vault.store, vault.ring, { ...endpoint, secret }, by)
   return endpointId
 }
 

@@ -57,7 +57,7 @@ describeStore('sealing anew', engine => {
     await insertTokens(store, ring, installation.scope, 1)
     const endpoint = { endpointId, clientId, url: 'https://shop.example/', events: ['batch.finished' as const] }
     const secret = ring.sealWebhookSecret(secrets[0], endpointId)
-    await endpoints.insert(store, { ...endpoint, isPrivate: false, secret })
+    await endpoints.insert(store, { ...endpoint, secret })
     await endpoints.rotate(store, endpointId, ring.sealWebhookSecret(secrets[1], endpointId), 3_600_000)
     await contracts.insert(store, ring, contract)
     await contracts.rotateKey(store, ring, {
@@ -71,18 +71,12 @@ describeStore('sealing anew', engine => {
     const token = { tokenId: randomUUID(), tokenScope: installation.scope }
     const about = { provisionId, clientId, provider: 'mdes', background: true }
     await schemeTokens.insertAll(store, [pendingRow(token, card, about, { ring, clock: Date.now })])
-    const number = ring.sealNetworkToken(new Secret(NUMBER), provisionId)
+    const number = ring.sealNetworkToken(new Secret(NUMBER), otherPlace)
     await store.query({
       text: `insert into tokenmill.scheme_token (provision_id, token_id, token_scope, client_id, provider, current, background,
   state, reference, sealed, seal_version, version, created_at, updated_at)
 values ($1, $1, $2, $3, 'mdes', false, false, 'ACTIVE', 'r', $4, $5, 1, now(), now())`,
-      values: [
-        otherProvision,
-        installation.scope,
-        clientId,
-        ring.sealNetworkToken(new Secret(NUMBER), otherProvision).sealed,
-        number.keyVersion,
-      ],
+      values: [otherProvision, installation.scope, clientId, number.sealed, number.keyVersion],
     })
     for (const purpose of SEALING_PURPOSES) turned = await turnKey(installation.vault, purpose)
     for (const purpose of SEALING_PURPOSES) await beginReseal(store, purpose, BY)
@@ -91,6 +85,7 @@ values ($1, $1, $2, $3, 'mdes', false, false, 'ACTIVE', 'r', $4, $5, 1, now(), n
   })
   afterAll(() => installation?.close())
   const otherProvision = randomUUID()
+  const otherPlace = { provisionId: otherProvision, tokenId: otherProvision }
 
   it('leaves no row of any column under the former key, and every column had one', async () => {
     for (const name of SEALED_NAMES) {
@@ -109,7 +104,8 @@ values ($1, $1, $2, $3, 'mdes', false, false, 'ACTIVE', 'r', $4, $5, 1, now(), n
     const found = await endpoints.findSecrets(store, endpointId)
     const opened = found.map(one => ring.openWebhookSecret(one.sealed, one.keyVersion, endpointId).reveal())
     expect(opened).toEqual([secrets[1].reveal(), secrets[0].reveal()])
-    const { key, formerKey } = (await contracts.find(store, ring, contract.contractId)) ?? {}
+    const sealed = await contracts.find(store, contract.contractId)
+    const { key, formerKey } = sealed ? contracts.openContract(ring, sealed) : {}
     expect([key?.reveal(), formerKey?.reveal()]).toEqual([nextContractKey.reveal(), contract.key.reveal()])
     expect((await authentications.find(store, ring, record.authenticationId))?.secrets.reveal()).toEqual({
       cavv: 'AAAA',
@@ -123,7 +119,7 @@ values ($1, $1, $2, $3, 'mdes', false, false, 'ACTIVE', 'r', $4, $5, 1, now(), n
     expect(card).toMatchObject({ expiryYear: 2031, cardHolderName: 'ZOË' })
     expect(card?.pan.reveal()).toBe(testPan(1))
     const live = await storedSchemes.find(store, otherProvision)
-    expect(ring.openNetworkToken(live?.sealed ?? Buffer.alloc(0), 2, otherProvision).reveal()).toBe(NUMBER)
+    expect(ring.openNetworkToken(live?.sealed ?? Buffer.alloc(0), 2, otherPlace).reveal()).toBe(NUMBER)
     const signing = await openInstallationKey(store, halves)
     expect(signing.kid).toBe((await signingKeys.findPublic(store))[0]?.kid)
   })

@@ -21,7 +21,7 @@ export interface Subscribed {
 }
 
 export interface Subscription {
-  isPrivate?: boolean
+  protocol?: 'http' | 'https'
   type?: EventType
   host?: string
 }
@@ -43,7 +43,7 @@ export interface WebhookBench {
 }
 
 export async function openWebhookBench(engine: Engine, { script, leaseMs }: Pace): Promise<WebhookBench> {
-  const installation = await openInstallation(engine)
+  const installation = await openInstallation(engine, { TOKENMILL_PRIVATE_HOSTS: '127.0.0.1' })
   const { store, ring } = installation.vault
   const { clientId } = installation.credentials.signingKey
   const receiver = await openReceiver()
@@ -57,16 +57,16 @@ export async function openWebhookBench(engine: Engine, { script, leaseMs }: Pace
     receiver,
     script: path,
     deliveriesTo,
-    async subscribe({ isPrivate = true, type = 'batch.finished', host = '127.0.0.1' } = {}) {
+    async subscribe({ protocol = 'http', type = 'batch.finished', host = '127.0.0.1' } = {}) {
       next += 1
       const path = `/${next}`
       const endpointId = crypto.randomUUID()
       const secret = makeWebhookSecret()
       receiver.trust(path, secret.reveal())
-      const url = `${isPrivate ? 'http' : 'https'}://${host}:${receiver.port}${path}`
+      const url = `${protocol}://${host}:${receiver.port}${path}`
       const sealed = ring.sealWebhookSecret(secret, endpointId)
-      const endpoint = { endpointId, clientId, url, events: [type], isPrivate, secret: sealed }
-      expect(await addEndpoint(store, endpoint, BY)).toHaveProperty('done')
+      const endpoint = { endpointId, clientId, url, events: [type], secret: sealed }
+      expect(await addEndpoint(store, ring, endpoint, BY)).toHaveProperty('done')
       return { endpointId, path }
     },
     async happen(subject, type = 'batch.finished', revision = 1) {

@@ -30,8 +30,8 @@ beforeAll(async () => {
       [clientId, `{${ENTITY}}`, roles],
     )
     await query(
-      `insert into tokenmill.endpoint (endpoint_id, client_id, url, events, any_address, sealed, seal_version)
-values (gen_random_uuid(), $1, 'https://shop.example/hooks', $2, false, 's', 1)`,
+      `insert into tokenmill.endpoint (endpoint_id, client_id, url, events, sealed, seal_version, mac, mac_version)
+values (gen_random_uuid(), $1, 'https://shop.example/hooks', $2, 's', 1, 'm', 1)`,
       [clientId, EVENTS],
     )
   }
@@ -56,7 +56,10 @@ async function linkOf(
   let body = ''
   const deps = {
     store,
-    ring: { openWebhookSecret: () => makeWebhookSecret() },
+    ring: {
+      openWebhookSecret: () => makeWebhookSecret(),
+      grantMacBy: () => Buffer.from('m'),
+    },
     clock: Date.now,
   } as never
   const outgoing = await deliveries.findOutgoing(store, deliveryId, attempt)

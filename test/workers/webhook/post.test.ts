@@ -18,7 +18,7 @@ beforeAll(async () => {
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  webhooks = openWebhooks({ timeoutMs: 60_000 })
+  webhooks = openWebhooks(['127.0.0.1'], { timeoutMs: 60_000 })
 })
 afterAll(async () => {
   await webhooks?.close()
@@ -27,14 +27,14 @@ afterAll(async () => {
 })
 
 const post = (path: string, by = webhooks) =>
-  by.post({ url: `${origin}${path}`, isPrivate: true }, { id: 'x', timestamp: 1, signature: 'v1,x', body: '{}' })
+  by.post({ url: `${origin}${path}` }, { id: 'x', timestamp: 1, signature: 'v1,x', body: '{}' })
 
 it('endpoints of one host do not wait for one another, not even for one that hangs', async () => {
   const hanging = Promise.all(Array.from({ length: 4 }, () => post('/hangs')))
   const answers = await Promise.all(Array.from({ length: POSTS }, (_, n) => post(`/${n % 3}`)))
   expect(answers).toEqual(answers.map(() => ({ status: 204, retryAfter: undefined })))
   expect(await Promise.race([hanging, 'hangs'])).toBe('hangs')
-  const hasty = openWebhooks({ timeoutMs: 200 })
+  const hasty = openWebhooks(['127.0.0.1'], { timeoutMs: 200 })
   expect(await post('/hangs', hasty)).toEqual({ reason: 'timeout' })
   await hasty.close()
   server.closeAllConnections()

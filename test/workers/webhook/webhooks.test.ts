@@ -24,8 +24,8 @@ describeEngines('webhooks', engine => {
   it('come by hundreds to receivers that fail, hang and lie: each is told, and nobody at a private address', async () => {
     const { receiver, subscribe, happen, deliveriesTo, takenAt, untilAll, end } = bench
     const told = await Promise.all(Array.from({ length: 5 }, () => subscribe()))
-    // The name leads to the receiver's private address, which only `--private` permits.
-    const forbidden = [await subscribe({ isPrivate: false, host: 'localhost', type: 'batch.stalled' })]
+    // The name leads to the receiver's private address, which only TOKENMILL_PRIVATE_HOSTS could permit.
+    const forbidden = [await subscribe({ protocol: 'https', host: 'localhost', type: 'batch.stalled' })]
     for (const { path } of [...told, ...forbidden]) receiver.behave(path, hostile)
     const before = receiver.taken.length
     const many = EVENTS[engine.name]

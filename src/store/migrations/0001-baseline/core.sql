@@ -703,8 +703,6 @@ create table tokenmill.endpoint (
   -- Null: the client's results queue.
   url text,
   events text[] not null,
-  -- The URL may lead to a private address, and may be http.
-  any_address boolean not null default false,
   -- The secret of its signatures; the former one signs beside it until its end.
   sealed bytea,
   seal_version smallint,
@@ -718,11 +716,14 @@ create table tokenmill.endpoint (
   disabled_at timestamptz,
   created_at timestamptz not null default now(),
   removed_at timestamptz,
+  -- The code of client, URL and events. A removed endpoint has none.
+  mac bytea,
+  mac_version smallint,
+  constraint endpoint_mac_names_its_key check ((mac is null) = (mac_version is null)),
   constraint endpoint_tells_of_something check (cardinality(events) >= 1),
   -- A removed endpoint's secrets are gone.
   constraint endpoint_url_has_a_secret check (
     (sealed is null) = (seal_version is null) and (removed_at is not null or (url is null) = (sealed is null))),
-  constraint only_a_url_is_private check (url is not null or not any_address),
   constraint former_secret_is_whole check (
     (former_sealed is null) = (former_version is null) and (former_sealed is null) = (former_until is null)),
   constraint endpoint_takes_one_to_four_at_once check (at_once between 1 and 4)
@@ -1188,7 +1189,7 @@ grant select on tokenmill.event to tokenmill_reader;
 
 grant select on tokenmill.delivery to tokenmill_reader;
 
-grant select (endpoint_id, client_id, events, any_address, former_until, slow_until, at_once, disabled_at, created_at,
+grant select (endpoint_id, client_id, events, former_until, slow_until, at_once, disabled_at, created_at,
   removed_at) on tokenmill.endpoint to tokenmill_reader;
 
 grant select on tokenmill.process to tokenmill_reader;

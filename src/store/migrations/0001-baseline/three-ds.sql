@@ -26,6 +26,10 @@ create table tokenmill.threeds_contract (
   former_key_sealed bytea,
   former_key_version smallint,
   former_until timestamptz,
+  -- The code of the terms; the sealed keys are no part of it.
+  mac bytea,
+  mac_version smallint,
+  constraint contract_mac_names_its_key check ((mac is null) = (mac_version is null)),
   constraint contract_name_stands_once_per_entity unique (entity_id, name),
   constraint former_contract_key_is_whole check (
     num_nonnulls(former_key_sealed, former_key_version, former_until) in (0, 3)

@@ -14,6 +14,7 @@ import { registerClient } from '../../../../cli/open/register-client.ts'
 import { serveThreeDs } from '../../../../cli/process/three-ds.ts'
 import { type Credentials, readCredentials } from '../../../../producers/client/client-file.ts'
 import type { Client } from '../../../../producers/client.ts'
+import { grantContract } from '../../../../src/acts/contract-grants.ts'
 import type { Role } from '../../../../src/job/catalogue.ts'
 import { startThreeDsSimulator, type ThreeDsSimulator } from '../../../../src/simulate/three-ds/three-ds.ts'
 import * as orders from '../../../../src/store/ledger/orders.ts'
@@ -71,6 +72,7 @@ describeStore('a client of two entities', engine => {
     for (const entityId of [...ENTITIES, STRANGER]) {
       const contract = makeContract(simulator.url, { entityId })
       await threeDsContracts.insert(installation.vault.store, installation.vault.ring, contract)
+      await grantContract(installation.vault.store, installation.vault.ring, contract)
       contracts.set(entityId, contract.contractId)
     }
     for (const entityId of ENTITIES) {

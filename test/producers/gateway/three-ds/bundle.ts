@@ -5,6 +5,7 @@ import { openSession } from '../../../../cli/open/open.ts'
 import { serveThreeDs } from '../../../../cli/process/three-ds.ts'
 import type { Client } from '../../../../producers/client.ts'
 import type { ThreeDs } from '../../../../producers/gateway/three-ds/main.ts'
+import { grantContract } from '../../../../src/acts/contract-grants.ts'
 import type { Role } from '../../../../src/job/catalogue.ts'
 import { startThreeDsSimulator, type ThreeDsSimulator } from '../../../../src/simulate/three-ds/three-ds.ts'
 import * as contracts from '../../../../src/store/three-ds/three-ds-contracts.ts'
@@ -57,6 +58,7 @@ export async function openHttpBundle(settings: Record<string, string> = {}): Pro
   const addContract: HttpBundle['addContract'] = async more => {
     const contract = makeContract(simulator.url, more)
     await contracts.insert(store, ring, contract)
+    await grantContract(store, ring, contract)
     return contract
   }
   const openAnother: HttpBundle['openAnother'] = async more => {

@@ -9,6 +9,7 @@ import { sign } from '../../../../src/vault/three-ds-jwt.ts'
 import { until } from '../../../support/until.ts'
 import { challenge } from '../../../three-ds/bundle.ts'
 import { CARD, CAVV, OTHER_ENTITY } from '../../../three-ds/samples.ts'
+import { basicOf } from '../bundle.ts'
 import { type HttpBundle, openHttpBundle, SERVICE } from './bundle.ts'
 
 let bundle: HttpBundle
@@ -341,12 +342,9 @@ describe('what a client is told', () => {
       ).rows
     const { body } = await bundle.lookup(CARD.N)
     expect(await rows(body['authentication_id'])).toHaveLength(1)
-    const { body: challenged } = await bundle.lookup(CARD.challengeY)
     const gone = await bundle.installation.addClient('gone', { roles: ['THREEDS'] })
-    await bundle.installation.vault.store.query({
-      text: 'update tokenmill.authentication set client_id = $2 where authentication_id = $1',
-      values: [challenged['authentication_id'], gone.credentials.signingKey.clientId],
-    })
+    const authorization = await basicOf(gone.clientFile)
+    const { body: challenged } = await bundle.lookup(CARD.challengeY, {}, { authorization })
     await bundle.installation.vault.store.query({
       text: 'update tokenmill.client set revoked_at = now() where client_id = $1',
       values: [gone.credentials.signingKey.clientId],

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { grantContract } from '../../../../src/acts/contract-grants.ts'
 import * as contracts from '../../../../src/store/three-ds/three-ds-contracts.ts'
 import { encryptCard } from '../../../../src/vault/capture/encrypt.ts'
 import { until } from '../../../support/until.ts'
@@ -106,6 +107,7 @@ describe('the card of a lookup', () => {
     const theirs = makeContract(bundle.simulator.url, { entityId: OTHER_ENTITY })
     const { store, ring } = bundle.installation.vault
     await contracts.insert(store, ring, theirs)
+    await grantContract(store, ring, theirs)
     const body = { ...lookupBody(theirs.contractId, CARD.Y), reuse_token: token }
     const authorization = await basicOf(foreign.clientFile)
     expect(await bundle.call('POST', `${SERVICE}/lookup`, { body, authorization })).toMatchObject(NO_CARD)
