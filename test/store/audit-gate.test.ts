@@ -33,7 +33,14 @@ const REFUSED = [
     'references.export',
   ],
   ...['list.exported', 'report.download', 'signing-key.add', 'signing-key.announce', 'signing-key.begin'],
-  ...['signing-key.cancel', 'threeds-contract.add', 'threeds-contract.key-revoke', 'threeds-contract.key-rotate'],
+  ...[
+    'signing-key.cancel',
+    'system.key.end',
+    'system.key.rotate',
+    'threeds-contract.add',
+    'threeds-contract.key-revoke',
+    'threeds-contract.key-rotate',
+  ],
 ]
 const NEVER = [
   ...[

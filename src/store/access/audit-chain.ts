@@ -163,7 +163,7 @@ where not wanted`,
 
 /** Acts on keys, and exports: they are refused if the place of the audit has been away for too long. */
 const NEEDS_OUTSIDE =
-  /^(data-key|private-half|kek(?!\.restore$)|capture-key|signing-key|role-key|client\.key|client\.api-key|threeds-contract|manifest\.key|references|report\.download|list\.exported)\b/
+  /^(data-key|private-half|kek(?!\.restore$)|capture-key|signing-key|role-key|client\.key|client\.api-key|system\.key|threeds-contract|manifest\.key|references|report\.download|list\.exported)\b/
 
 export function needsOutside(action: string): boolean {
   return NEEDS_OUTSIDE.test(action)

@@ -7,6 +7,7 @@ import { schemas } from '../../../cli/docs/schema.ts'
 import { REASONS } from '../../../src/errors.ts'
 import { CATALOGUE } from '../../../src/job/composition.ts'
 import { lifecycle } from '../../producers/bundle.ts'
+import { cli } from '../command-bench.ts'
 
 const docs = new URL('../../../docs/', import.meta.url)
 const read = (path: string) => {
@@ -16,6 +17,24 @@ const read = (path: string) => {
     return undefined
   }
 }
+
+describe('the page of what makes the files of a host worthless', () => {
+  const page = (read('keys.md') ?? '').split('## What each host has')[1]?.split('\n## ')[0] ?? ''
+  const rows = page.split('\n').filter(line => line.startsWith('| ') && !line.startsWith('| --'))
+
+  it.each(['gateway', 'workers', 'three-ds', 'scheduler', 'console'])('names what the host of %s has', role => {
+    expect(rows.some(row => row.startsWith(`| ${role} `))).toBe(true)
+  })
+
+  const commands = new Set([...page.matchAll(/`tokenmill ([a-z-]+(?: [a-z-]+)*)/g)].map(([, words = '']) => words))
+  it.each([...commands])('names a command that is there, with its options: %s', async words => {
+    const all = words.split(' ')
+    const options = all.filter(word => word.startsWith('--'))
+    const { status, stdout } = await cli([...all.filter(word => !word.startsWith('--')), '--help'], { env: {} })
+    expect(status).toBe(0)
+    for (const option of options) expect(stdout).toContain(option)
+  })
+})
 
 describe('docs', () => {
   it.each([...generated()])('%s is not stale (npm run docs writes it anew)', (path, text) => {

@@ -1,0 +1,140 @@
+// The keys by which tokenmill's own processes sign: how they are replaced, and what a process says whose key isn't live.
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { readSystemKey } from '../../cli/open/system-clients.ts'
+import { openGatewayMetrics } from '../../producers/gateway/metrics.ts'
+import { openRequestReply, type RequestReply } from '../../producers/gateway/request-reply/request-reply.ts'
+import { type OwnKey, watchOwnKey } from '../../producers/http/own-key.ts'
+import { CATALOGUE } from '../../src/job/composition.ts'
+import { openRegistry } from '../../src/metrics.ts'
+import * as clients from '../../src/store/access/clients.ts'
+import * as liveKeys from '../../src/store/access/live-keys.ts'
+import { runCommand } from '../support/command.ts'
+import { describeStore } from '../support/engines.ts'
+import { type Installation, openInstallation } from '../support/installation.ts'
+import { startCommand } from '../support/process.ts'
+import { until } from '../support/until.ts'
+
+describeStore("the keys of tokenmill's own clients", engine => {
+  let installation: Installation
+  beforeAll(async () => {
+    installation = await openInstallation(engine)
+    await installation.openWorkers({ roles: ['interactive'] })
+  })
+  const closers: (() => Promise<unknown>)[] = []
+  afterEach(async () => {
+    for (const close of closers.splice(0).reverse()) await close()
+  })
+  afterAll(() => installation?.close())
+
+  const run = (...words: string[]) => runCommand(words, { env: installation.env })
+  const keys = async (name: string) => {
+    const found = await clients.findClientKeys(installation.vault.store, name)
+    return found.map(({ kid, state }) => ({ kid, state }))
+  }
+
+  /** A gateway's asking, with the key that its host has now. */
+  async function openGateway(): Promise<{ gateway: RequestReply; ownKey: OwnKey; kid: string }> {
+    const { queues, vault, credentials, dataDir, session } = installation
+    const signingKey = await readSystemKey(dataDir, 'gateway')
+    const { log } = session
+    const ask = () => liveKeys.isLive(vault.store, signingKey)
+    const ownKey = await watchOwnKey(signingKey, { ask, log }, 100)
+    closers.push(ownKey.stop)
+    const gateway = openRequestReply({
+      queues,
+      store: vault.store,
+      clock: Date.now,
+      log,
+      isKeyLive: ownKey.isLive,
+      signingKey,
+      trusted: { keys: credentials.installationKeys },
+      settings: { audience: credentials.audience, timeoutMs: 120_000, inFlightMax: 100 },
+      metrics: openGatewayMetrics(openRegistry({ role: 'test' }), CATALOGUE.kinds),
+    })
+    closers.push(gateway.close)
+    await gateway.ready
+    return { gateway, ownKey, kid: signingKey.kid }
+  }
+  const ask = (gateway: RequestReply) => {
+    const { signingKey, userId, entityId } = installation.credentials
+    const caller = { client: { clientId: signingKey.clientId }, userId, entityId, roles: ['TOKEN_LIFECYCLE'] } as never
+    return gateway.ask(caller, 'token-lifecycle', { id: `r${'a'.repeat(26)}`, action: 'SUSPEND' })
+  }
+
+  it.each([
+    ['client', 'revoke', 'gateway'],
+    ['client', 'names', 'worker', 'numeric'],
+    ['client', 'api-key', 'rotate', 'scheduler'],
+    ['client', 'key', 'add', 'console'],
+    ['client', 'key', 'revoke', 'gateway', 'x'],
+    ['client', 'key', 'retire', 'gateway', 'x', '--until', '2030-01-01T00:00:00Z'],
+  ])('%s %s of one is refused, and names the command for it', async (...words) => {
+    const name = ['gateway', 'worker', 'scheduler', 'console'].find(role => words.includes(role))
+    const before = await keys(name ?? '')
+    expect(await run(...words)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`\`tokenmill system rotate ${name}\``),
+    })
+    expect(await keys(name ?? '')).toEqual(before)
+  })
+
+  it('rotate hands a new key out, goes on where it was killed, and ends the former one when a worker verified the new', async () => {
+    const former = await openGateway()
+    expect(await ask(former.gateway)).toMatchObject({ end: 'answered' })
+    const killed = startCommand(['system', 'rotate', 'gateway', '--yes'], { env: installation.env })
+    await killed.line(/Waiting until a worker has verified/, { stream: 'stderr' })
+    await killed.kill9()
+    expect((await keys('gateway')).map(({ state }) => state)).toEqual(['ACTIVE', 'ACTIVE'])
+    const next = await openGateway()
+    expect(next.kid).not.toBe(former.kid)
+    // A gateway of another host, which has the former file still.
+    expect(await ask(former.gateway)).toMatchObject({ end: 'answered' })
+    const rotating = run('system', 'rotate', 'gateway', '--yes', '--json')
+    const isDone = rotating.then(() => true)
+    await until(async () => (await ask(next.gateway)).end === 'answered')
+    const { code, stdout, stderr } = await rotating
+    expect(await isDone).toBe(true)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('was made before; going on with it') })
+    expect(JSON.parse(stdout)).toMatchObject({ client_id: 'gateway', kid: next.kid, former_until: expect.any(String) })
+    expect(await keys('gateway')).toEqual([
+      { kid: former.kid, state: 'RETIRED' },
+      { kid: next.kid, state: 'ACTIVE' },
+    ])
+    expect(await ask(former.gateway)).toMatchObject({ end: 'answered' })
+    expect(former.ownKey.isLive()).toBe(true)
+  })
+
+  it('rotate --stolen ends the former key at once, and a gateway that has it says so and keeps nobody waiting', async () => {
+    const former = await openGateway()
+    const stolen = await run('system', 'rotate', 'gateway', '--stolen', '--yes', '--reason', 'the host was broken into')
+    expect(stolen).toMatchObject({ code: 0, stderr: expect.stringContaining('no worker has taken is dropped') })
+    expect(stolen.stdout).toContain('its former keys are revoked')
+    expect((await keys('gateway')).filter(({ state }) => state !== 'REVOKED')).toHaveLength(1)
+    await until(() => !former.ownKey.isLive())
+    expect(await former.ownKey.reasons()).toEqual([
+      expect.stringMatching(/^the key of this gateway \(.+\) is not live: .*system rotate gateway/),
+    ])
+    const began = performance.now()
+    expect(await ask(former.gateway)).toEqual({ end: 'late', reversalStatus: 'NONE' })
+    // Its time-out is 120 s.
+    expect(performance.now() - began).toBeLessThan(60_000)
+    const next = await openGateway()
+    expect(await ask(next.gateway)).toMatchObject({ end: 'answered' })
+    const { rows } = await installation.vault.store.query({
+      text: `select detail->>'stolen' as stolen, detail->>'reason' as reason
+from tokenmill.audit where action = 'system.key.rotate' order by audit_id desc limit 1`,
+    })
+    expect(rows).toEqual([{ stolen: 'true', reason: 'the host was broken into' }])
+  })
+
+  it.each(['worker', 'scheduler', 'console'] as const)('the key of %s is replaced and revoked alike', async name => {
+    const [former] = await keys(name)
+    const { code } = await run('system', 'rotate', name, '--stolen', '--yes')
+    expect(code).toBe(0)
+    const now = await keys(name)
+    expect(now.find(({ kid }) => kid === former?.kid)?.state).toBe('REVOKED')
+    const own = await readSystemKey(installation.dataDir, name)
+    expect(now.filter(({ state }) => state === 'ACTIVE')).toEqual([{ kid: own.kid, state: 'ACTIVE' }])
+    expect(await liveKeys.isLive(installation.vault.store, own)).toBe(true)
+  })
+})
