@@ -11,10 +11,11 @@ import {
   randomUUID,
 } from 'node:crypto'
 import { pino } from 'pino'
-import type { Credentials } from '../../producers/client.ts'
+import type { Credentials, Handle } from '../../producers/client.ts'
 import { type InstallationKey, type Result, sealResult } from '../../src/job/answer/result.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
 import type { Kind } from '../../src/job/composition.ts'
+import { askedOf, envelopeDigest } from '../../src/job/envelope/digest.ts'
 import { Claims, JobData, peek, verify } from '../../src/job/envelope/envelope.ts'
 import { receiptId, resultId } from '../../src/job/envelope/ids.ts'
 import type { Disposition, Queues, Worker } from '../../src/queue/engine.ts'
@@ -104,7 +105,7 @@ export function fakeWorker(queues: Queues, parties: Parties, kinds: Kind[], scri
     open += 1
     openMax = Math.max(openMax, open)
     try {
-      return (await script(one, over => answer(queues, parties, one.claims, over))) ?? { done: true }
+      return (await script(one, over => answer(queues, parties, one.claims, { envelope: envelopeOf(jws), ...over }))) ?? { done: true }
     } finally {
       open -= 1
     }
@@ -137,11 +138,24 @@ export function makeNextKey({ installation, credentials }: Parties): { key: Inst
   return { key: { kid, alg, privateKey }, statement }
 }
 
-/** Publishes a result as the announcer does. */
+export const envelopeOf = (jws: string) => envelopeDigest(jws).toString('base64url')
+
+/** What the answer to such a job has in `answers`. */
+export function answersOf(kind: string, request: Record<string, unknown> = lifecycle()): string {
+  return askedOf(kind, request).digest()?.toString('base64url') ?? ''
+}
+
+/** The handle of a job that another process has sent, in an envelope that isn't known here. */
+export function handleOf({ credentials }: Parties, jti: string, kind = 'token-lifecycle'): Handle {
+  const receipt = receiptId(credentials.signingKey.clientId, jti)
+  return { jti, receiptId: receipt, kind, answers: answersOf(kind), envelope: envelopeOf('sent elsewhere') }
+}
+
+/** Publishes a result as the announcer does. `claims` without a request: that of `lifecycle`. */
 export async function answer(
   queues: Queues,
   { credentials, installation, newKeys }: Pick<Parties, 'credentials' | 'installation' | 'newKeys'>,
-  claims: Pick<Claims, 'jti' | 'kind' | 'reference' | 'reply_to'>,
+  claims: Pick<Claims, 'jti' | 'kind' | 'reference' | 'reply_to'> & Partial<Pick<Claims, 'request'>>,
   over: Partial<Result> = {},
 ): Promise<void> {
   const { clientId } = credentials.signingKey
@@ -156,6 +170,7 @@ export async function answer(
     revision,
     kind: claims.kind,
     jti: claims.jti,
+    answers: answersOf(claims.kind, claims.request),
     ...(claims.reference !== undefined && { reference: claims.reference }),
     status: 'SUCCEEDED',
     code: 200,
