@@ -17,11 +17,12 @@ import { resultsQueue } from '../../src/job/catalogue.ts'
 import type { Kind } from '../../src/job/composition.ts'
 import { askedOf, envelopeDigest } from '../../src/job/envelope/digest.ts'
 import { Claims, JobData, peek, verify } from '../../src/job/envelope/envelope.ts'
-import { receiptId, resultId } from '../../src/job/envelope/ids.ts'
+import { jobId, receiptId, resultId } from '../../src/job/envelope/ids.ts'
 import type { Disposition, Queues, Worker } from '../../src/queue/engine.ts'
 import { readPublicCaptureKey } from '../../src/vault/capture/encrypt.ts'
 import { makeSigningKey } from '../../src/vault/client-key.ts'
 import { sealStatement } from '../../src/vault/key-statement.ts'
+import { until } from '../support/until.ts'
 
 export const silent = pino({ level: 'silent' })
 
@@ -184,4 +185,15 @@ export async function answer(
   const data = sealResult(JSON.stringify(result), about, installation, newKeys)
   const copy = createHash('sha256').update(data.jws).update(randomUUID()).digest('base64url')
   await queues.add(resultsQueue(clientId, claims.reply_to), { id: `r_${copy}`, data })
+}
+
+/** Publishes the result of a job that lies on its queue, and leaves it there. */
+export async function answerWhenSent(
+  queues: Queues,
+  parties: Parties,
+  claims: Pick<Claims, 'jti' | 'kind' | 'reply_to'>,
+): Promise<void> {
+  const id = jobId(parties.credentials.signingKey.clientId, claims.jti)
+  const { data } = await until(() => queues.get(claims.kind, id), { what: `the job ${claims.jti}` })
+  await answer(queues, parties, claims, { envelope: envelopeOf((data as { jws: string }).jws) })
 }

@@ -220,7 +220,8 @@ describeRedis('client', () => {
     await queues.add(resultsQueue(clientId()), { id: 'r_text', data: 'no object' })
     await until(() => client.counts().forged === 3)
     await expect(client.result(handle, { timeoutMs: 20 })).rejects.toThrow(UnansweredError)
-    await answer(queues, parties, claims, { record: { token_status: 'SUSPENDED' } })
+    const { envelope } = handle
+    await answer(queues, parties, claims, { envelope, record: { token_status: 'SUSPENDED' } })
     expect((await client.result(handle)).record).toEqual({ token_status: 'SUSPENDED' })
     await until(async () => (await queues.depth(resultsQueue(clientId()))).waiting === 0)
   })
