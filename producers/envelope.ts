@@ -1,6 +1,7 @@
 // Signs an ask with its client's key. The result is the job as it is put on the queue. Sending is done elsewhere.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { ROLES, type Role } from '../src/job/catalogue.ts'
+import { askedOf } from '../src/job/envelope/digest.ts'
 import {
   Claims,
   ENVELOPE,
@@ -10,7 +11,6 @@ import {
   type SigningKey,
   sign,
 } from '../src/job/envelope/envelope.ts'
-import { askedOf } from '../src/job/envelope/digest.ts'
 import { jobId } from '../src/job/envelope/ids.ts'
 import { type NameRule, panNameRefusal } from '../src/job/envelope/names.ts'
 import { clearNumbersOf, nameRefusal } from '../src/job/pan-in-names.ts'

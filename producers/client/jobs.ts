@@ -121,7 +121,8 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
   function isKnown(result: Result): boolean {
     const { receipt_id: receiptId, revision } = result
     const found = results.get(receiptId)
-    if (!found || !isRevision(result, found)) return answered.has(receiptId) && answered.get(receiptId) === result.answers
+    if (!found || !isRevision(result, found))
+      return answered.has(receiptId) && answered.get(receiptId) === result.answers
     if (revision > found.result.revision) keep(receiptId, { ...found, result })
     return true
   }

@@ -106,7 +106,11 @@ export function fakeWorker(queues: Queues, parties: Parties, kinds: Kind[], scri
     open += 1
     openMax = Math.max(openMax, open)
     try {
-      return (await script(one, over => answer(queues, parties, one.claims, { envelope: envelopeOf(jws), ...over }))) ?? { done: true }
+      return (
+        (await script(one, over => answer(queues, parties, one.claims, { envelope: envelopeOf(jws), ...over }))) ?? {
+          done: true,
+        }
+      )
     } finally {
       open -= 1
     }

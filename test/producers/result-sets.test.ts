@@ -13,7 +13,16 @@ import { openRedis } from '../../src/queue/open.ts'
 import { describeRedis, redisUrl } from '../support/engines.ts'
 import { startScript } from '../support/process.ts'
 import { until } from '../support/until.ts'
-import { answersOf, type FakeWorker, fakeWorker, handleOf, lifecycle, makeParties, type Parties, silent } from './bundle.ts'
+import {
+  answersOf,
+  type FakeWorker,
+  fakeWorker,
+  handleOf,
+  lifecycle,
+  makeParties,
+  type Parties,
+  silent,
+} from './bundle.ts'
 
 describeRedis('a reader of result sets', () => {
   let queues: Queues

@@ -30,7 +30,10 @@ export async function answerOwed(work: Work<unknown>, refusal: Refusal, deps: Li
   if (!written) return false
   const { receipt, outboxId, revision } = written
   deps.metrics.receipts.inc({ kind, status: receipt.status })
-  const result = resultOf({ ...receipt, answers: work.asked.digest(), retell: work.entry.retell, revision }, { failure })
+  const result = resultOf(
+    { ...receipt, answers: work.asked.digest(), retell: work.entry.retell, revision },
+    { failure },
+  )
   await deps.announcer.publish({
     clientId: work.addressee,
     replyTo: receipt.replyTo,

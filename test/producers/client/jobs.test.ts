@@ -42,9 +42,15 @@ it('makes a job due several times soon whose older envelope expired: the queue m
 /** What somebody who may write to a results queue can put back there: each was once signed for this client and jti. */
 const REPLAYS: [string, Partial<Result>][] = [
   ['a refusal of another job', { status: 'FAILED', revision: 0, envelope: 'earlier', answers: 'else' }],
-  ['a refusal of another job that was answered before', { status: 'FAILED', revision: 3, envelope: 'earlier', answers: 'else' }],
+  [
+    'a refusal of another job that was answered before',
+    { status: 'FAILED', revision: 3, envelope: 'earlier', answers: 'else' },
+  ],
   ['a refusal of the same request, sent earlier', { status: 'FAILED', revision: 3, envelope: 'earlier' }],
-  ['a refusal of a request that was not understood', { status: 'FAILED', envelope: 'earlier', answers: undefined } as never],
+  [
+    'a refusal of a request that was not understood',
+    { status: 'FAILED', envelope: 'earlier', answers: undefined } as never,
+  ],
   ['the answer to a job of another kind', { kind: 'token-update', envelope: 'earlier', answers: 'else' }],
   ['the answer to another request', { envelope: 'earlier', answers: 'else' }],
   ['an answer whose kind is another one', { kind: 'token-update' }],
