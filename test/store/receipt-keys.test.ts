@@ -158,7 +158,8 @@ describe('the key of a receipt', () => {
     await claim(id, { kind: 'token-batch', batchNo: 1, chunk: 0, counts: null, failedRecords: 2 })
     const read = await receipts.find(store, id)
     if (!read) throw new Error('it was written')
-    const revise = () => store.transaction(db => receipts.revise(db, { ...read, answers: null, failedRecords: 0 }), { lock: id })
+    const revise = () =>
+      store.transaction(db => receipts.revise(db, { ...read, answers: null, failedRecords: 0 }), { lock: id })
     expect(await revise()).toMatchObject({ revision: 2 })
     await expect(revise()).rejects.toBeInstanceOf(LostRace)
     expect(await receipts.find(store, id)).toMatchObject({ revision: 2, failedRecords: 0, day: read.day })
