@@ -1,6 +1,7 @@
 // Signs an ask with its client's key. The result is the job as it is put on the queue. Sending is done elsewhere.
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { ROLES, type Role } from '../src/job/catalogue.ts'
+import { askedOf } from '../src/job/envelope/digest.ts'
 import {
   Claims,
   ENVELOPE,
@@ -54,6 +55,8 @@ export interface Signed {
   /** The BullMQ job id. */
   id: string
   data: JobData
+  /** The digest of what the job asks for, base64url: its answer has it in `answers`. */
+  answers: string
   /** ms since the epoch. */
   issuedAt: number
   /** No worker starts the job after this time, ms since the epoch. */
@@ -102,11 +105,27 @@ export async function signAsk(
   const { exp, lifetimeMsMax } = lifetimeOf(claims.value, holdsCard(ask))
   const lifetimeMs = exp - iat * 1000
   if (lifetimeMs <= 0 || lifetimeMs > lifetimeMsMax) return refuse('envelope_lifetime', 'body.exp')
+  const answers = answersOf(claims.value)
+  if (answers === undefined) return refuse('field_characters', 'body')
   const jws = sign(claims.value, identity.signingKey)
   if (jws.length > ENVELOPE.jwsBytesMax) return refuse('field_length', 'body')
   if (ask.block !== undefined && ask.block.length > ENVELOPE.blockBytesMax) return refuse('field_length', 'body.block')
-  const data = ask.block === undefined ? { jws } : { jws, block: ask.block }
-  return { id: jobId(onBehalfOf ?? identity.signingKey.clientId, jti), data, issuedAt: iat * 1000, expiresAt: exp }
+  return {
+    id: jobId(onBehalfOf ?? identity.signingKey.clientId, jti),
+    data: ask.block === undefined ? { jws } : { jws, block: ask.block },
+    answers,
+    issuedAt: iat * 1000,
+    expiresAt: exp,
+  }
+}
+
+/** Undefined if the request has a text that isn't well-formed Unicode: such a request has no canonical form. */
+function answersOf({ kind, request }: Claims): string | undefined {
+  try {
+    return askedOf(kind, request).digest()?.toString('base64url')
+  } catch {
+    return undefined
+  }
 }
 
 /** Undefined if there is nothing to say. */

@@ -3,7 +3,7 @@
 import { type Refusal, refuse } from '../src/errors.ts'
 import type { Secret } from '../src/secret.ts'
 import type { Scope } from '../src/store/access/scopes.ts'
-import type { Receipt, Written } from '../src/store/job/receipts.ts'
+import type { NewReceipt, Receipt, Written } from '../src/store/job/receipts.ts'
 import type { Db } from '../src/store/pool.ts'
 import type { StoredToken } from '../src/store/token/tokens.ts'
 import type { CardFacts } from '../src/token/decide.ts'
@@ -176,7 +176,7 @@ export interface Compensation<D> {
    */
   endOwing(
     receiptId: string,
-    receiptOf: () => Promise<Receipt>,
+    receiptOf: () => Promise<NewReceipt>,
     deps: D,
   ): Promise<(Written & { receipt: Receipt }) | undefined>
   /** Queues the reversal of a job that owes compensation. Never throws. */

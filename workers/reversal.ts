@@ -136,7 +136,7 @@ async function conclude(
   if (receipt.reversal === 'REQUIRED') {
     // If the job was cancelled before it left a receipt, no answer was sent.
     if (receipt.requestDigest.length === 0) await receipts.recordCancelledCompensation(db, receipt)
-    else await receipts.revise(db, { ...receipt, reversal: 'COMPLETED', completedAt: deps.clock() })
+    else await receipts.revise(db, { ...receipt, answers: null, reversal: 'COMPLETED', completedAt: deps.clock() })
     return 'COMPLETED'
   }
   if (receipt.reversal === 'COMPLETED' || receipt.status === 'CANCELLED') return 'COMPLETED'
@@ -172,7 +172,8 @@ async function reverse(
   if (row && restored && !(await isTakenByAnother(db, restored))) {
     await writeEffects(db, [await restoring(db, row, restored, work, deps)], deps)
   }
-  await receipts.revise(db, { ...receipt, status: 'CANCELLED', code: 500, reversal: status, completedAt: now })
+  const answers = null
+  await receipts.revise(db, { ...receipt, answers, status: 'CANCELLED', code: 500, reversal: status, completedAt: now })
 }
 
 /**

@@ -4,7 +4,6 @@
 import { openCache } from '../src/cache.ts'
 import { isRefusal, type Refusal, refuse } from '../src/errors.ts'
 import { count, countReasons, pack, type RecordOutcome, toResult, unpack } from '../src/job/chunk-outcomes.ts'
-import { ledgerText } from '../src/job/envelope/digest.ts'
 import {
   grow,
   lineAt,
@@ -42,7 +41,7 @@ interface Prepared {
 export const transactionBatch: Handler<TransactionBatch, undefined, Prepared> = {
   pauseOf,
   takeBeside: takeLast,
-  digestText: work => ledgerText(work.claims.request),
+  digestText: ({ asked }) => asked.ledgerText(),
 
   async prepare(work, _opened, deps, previous, selection) {
     const { request } = work

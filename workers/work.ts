@@ -4,7 +4,7 @@ import type { Refusal } from '../src/errors.ts'
 import type { Succeeded } from '../src/job/answer/receipt-answer.ts'
 import type { KindEntry } from '../src/job/catalogue.ts'
 import type { ReasonCounts } from '../src/job/chunk-outcomes.ts'
-import { requestText } from '../src/job/envelope/digest.ts'
+import type { Asked } from '../src/job/envelope/digest.ts'
 import type { Claims } from '../src/job/envelope/envelope.ts'
 import type { Counts } from '../src/job/outcome.ts'
 import type { ReceivedJob } from '../src/queue/engine.ts'
@@ -28,6 +28,10 @@ export interface Work<Request> {
   addressee: string
   receiptId: string
   envelopeDigest: Buffer
+  /** The kind as the envelope has it. `claims` of a malformed one have another, if this release doesn't know it. */
+  signedKind: string
+  /** What the envelope asks for, as it was signed; `NOT_UNDERSTOOD` until the request's form was checked. */
+  asked: Asked
   block: string | undefined
   /** When the sender accepted the work, ms since the epoch; freshness and expiry of cards are decided by it. */
   acceptedAt: number
@@ -161,7 +165,7 @@ export type Complete<Request, Opened, Prepared> = Deciding<Request, Prepared> &
 
 const COMMON: Opening<unknown, unknown> & Preparing<unknown, unknown, unknown> = {
   open: async () => undefined,
-  digestText: ({ claims }) => requestText(claims.kind, claims.request),
+  digestText: ({ asked }) => asked.text(),
   prepare: async ({ request }) => request,
 }
 

@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { openLog } from '../../src/log.ts'
-import type { Receipt } from '../../src/store/job/receipts.ts'
+import type { NewReceipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import { openStore } from '../../src/store/pool.ts'
 import { openPlace } from '../place.ts'
@@ -18,7 +18,7 @@ const JOBS = Number(values.jobs)
 const WARM = 200
 const PER_WEEK = 20_000
 
-function receiptOf(receiptId: string): Receipt {
+function receiptOf(receiptId: string): NewReceipt {
   const now = Date.now()
   return {
     receiptId,
@@ -30,6 +30,7 @@ function receiptOf(receiptId: string): Receipt {
     requestDigest: randomBytes(32),
     digestVersion: 1,
     envelopeDigest: randomBytes(32),
+    answers: randomBytes(32),
     replyTo: null,
     reference: null,
     status: 'SUCCEEDED',

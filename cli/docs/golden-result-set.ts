@@ -2,6 +2,26 @@
 // signed it. A test makes the delivery anew from the results and compares.
 import type { ResultSet } from '../../src/job/answer/result-set.ts'
 
+/** Requests whose digest results name in `answers`. A test holds the digests. */
+export const ANSWERS: readonly { kind: string; request: Record<string, unknown> }[] = [
+  {
+    kind: 'token-lifecycle',
+    request: {
+      id: 't01jd3x8z7q2m4n6p8r0s2t4v6w',
+      action: 'SUSPEND',
+    },
+  },
+  {
+    kind: 'transaction-batch',
+    request: {
+      batch_id: 'july',
+      chunk: 0,
+      last: true,
+      transactions: [{ line: 2, transaction: { merchant_reference: 'Müller', amount: '-5' } }],
+    },
+  },
+]
+
 export const RESULTS: ResultSet = [
   {
     v: 1,
@@ -11,6 +31,8 @@ export const RESULTS: ResultSet = [
     revision: 1,
     kind: 'token-lifecycle',
     jti: 'order-1',
+    envelope: 'zczl30GJrZ2a6TyWfDr6pImTz8ocG-PzjSM8xSmSiuw',
+    answers: '9yJ9uXMIKXz38vV2ZKKUOo_5AT38ul_bFq2RA4ptDy4',
     reference: 'Müller',
     status: 'SUCCEEDED',
     code: 204,
@@ -27,6 +49,8 @@ export const RESULTS: ResultSet = [
     revision: 2,
     kind: 'token-create',
     jti: 'order-2',
+    envelope: 'xzf6QRxZYPwqEOslyl9na-pz2stwynbp90pIuXikmqY',
+    answers: 'W4kamkqlTY46JNpKyv_Awx4Y9WduZWIEPekZ0VMZYZo',
     status: 'FAILED',
     code: 400,
     error: {
@@ -47,4 +71,4 @@ export const CLIENT = 'cabcdefghijklmnopqrstuvwxy'
 
 /** `body` is the results as JSON without blanks; this is the member `jws` beside it. */
 export const JWS =
-  'eyJhbGciOiJFZERTQSIsImtpZCI6ImdvbGRlbiIsInR5cCI6InRva2VubWlsbC1yZXN1bHQtc2V0K2p3dCJ9.eyJhdWQiOiJjYWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eSIsInJlc3VsdHMiOjIsInNoYTI1NiI6IkRjRzFpQTNwMHduNXFIYW1GWktWemNwdTlFSWNUT3RldnNhUDJtdks2ZE0ifQ.Nixs5iCxpSpsM7p5Fu9vMYtUBP1EbEJFCxqRackUdgXhSF74-4A8EPTDLyBDHqgYF835hSCaQHf9n7uPh3gsCg'
+  'eyJhbGciOiJFZERTQSIsImtpZCI6ImdvbGRlbiIsInR5cCI6InRva2VubWlsbC1yZXN1bHQtc2V0K2p3dCJ9.eyJhdWQiOiJjYWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eSIsInJlc3VsdHMiOjIsInNoYTI1NiI6IlNxSkh1VWNGcnhReEJqWXBKVWZkZTRRVWl2QklManJja1RBeldLMk03YmcifQ.nvbT-wQtyjsQP2_RXXO0ngUVz4-T-IOYljSmbkwEmCc3FknxmolGuQAkjWvbMoqJHjONQlOXzQQ8UcihPvwJDQ'

@@ -62,6 +62,10 @@ ${markdownTable(
   Object.entries(MESSAGES).map(([code, message]) => [code, message]),
 )}
 
+## What a result names
+
+\`kind\`, \`answers\` and \`envelope\` say which job a result answers: a reader takes no other result for the answer to its job ([whose answer a result is](upstream.md#whose-answer-a-result-is)).
+
 ## Columns of a results file
 
 The file is CSV. It has one row for each row of the input, in the same order. A text cell that a spreadsheet could take for a formula gets an apostrophe in front.

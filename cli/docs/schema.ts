@@ -12,11 +12,12 @@ import { RECORD_KINDS, type RecordKind } from '../../src/job/catalogue.ts'
 import { CATALOGUE } from '../../src/job/composition.ts'
 import { annotate, type JsonSchema } from '../../src/job/describe/annotate.ts'
 import { FIELD_NOTES } from '../../src/job/describe/field-notes.ts'
+import { askedOf } from '../../src/job/envelope/digest.ts'
 import { JobData } from '../../src/job/envelope/envelope.ts'
 import { RecordColumns } from '../../src/job/record-columns.ts'
 import { SchemeToken } from '../../src/job/scheme-token.ts'
 import { RECORD_REQUESTS, RecordHead } from '../../src/job/token-batch.ts'
-import { CLIENT, JWS, RESULTS } from './golden-result-set.ts'
+import { ANSWERS, CLIENT, JWS, RESULTS } from './golden-result-set.ts'
 
 const TEXTS = 'Texts are well-formed Unicode without control characters. Unknown keys are refused.'
 
@@ -59,7 +60,14 @@ export function schemas(): Record<string, object> {
       'delivery',
       'Data of a job on a results queue: a text and the signature of its digest.',
     ),
-    result: describe(KnownResult, 'result', 'The body of a delivery that answers a job.'),
+    result: {
+      ...describe(
+        KnownResult,
+        'result',
+        'The body of a delivery that answers a job. answers is SHA-256, base64url, of the canonical JSON (RFC 8785) of {kind, request} as the envelope has them; in the request of a transaction-batch the values of transactions and columns are replaced by SHA-256, base64url, of their JSON. It is absent if the request was refused for its form, and of a later revision when the digest is no longer stored. x-answers has examples: text is what is hashed.',
+      ),
+      'x-answers': ANSWERS.map(answersOf),
+    },
     'result-set': {
       ...describe(
         setOf(KnownResult),
@@ -91,6 +99,16 @@ export function schemas(): Record<string, object> {
       'NAME.pack.countersigned.json: the OpenPGP signature over a sign-off pack, with the key that made it.',
     ),
     event: describe(ResultEvent, 'event', 'The body of a delivery that answers no job.'),
+  }
+}
+
+function answersOf({ kind, request }: (typeof ANSWERS)[number]): object {
+  const asked = askedOf(kind, request)
+  return {
+    kind,
+    request,
+    text: asked.text(),
+    answers: asked.digest()?.toString('base64url'),
   }
 }
 

@@ -1,23 +1,18 @@
 // The jobs that wait for their result: each is kept until its result is found on the results queue, and is sent again
 // until then. Queues are handled elsewhere.
 import type { Refusal } from '../../src/errors.ts'
-import type { Result } from '../../src/job/answer/result.ts'
+import { isAbout, isAnswerTo, type Result, type SentJob } from '../../src/job/answer/result.ts'
 import { reasonsIn } from '../../src/job/problem.ts'
 import type { Signed } from '../envelope.ts'
 import { ClosedError, UnansweredError } from './errors.ts'
 
 /**
- * Names a job that was sent. A caller may store both members, and another process can later ask for the result with
- * them.
+ * Names a job that was sent, and what it asks for: only an answer to that is its result. A caller may store it, and another
+ * process can later ask for the result with it.
  */
-export interface Handle {
+export interface Handle extends SentJob {
   jti: string
   receiptId: string
-  /**
-   * The envelope of a job with an encrypted card: the same card, encrypted again under the same jti, is another one. Only the
-   * answer to this one is the job's result.
-   */
-  envelope?: string
 }
 
 export interface Job {
@@ -38,12 +33,19 @@ export interface Job {
 /**
  * Whose a result is. `claimed`: a job of this client's, waiting or answered lately. `again`: it is only about an
  * envelope of such a job, not the job's answer: the answer to an envelope that this job wasn't sent in, or
- * `envelope_expired` of an older one. No caller needs it. If the job still waits, it is sent again.
- * `unclaimed`: no job here has its receipt.
+ * `envelope_expired` of an older one. No caller needs it. The job still waits, and is sent again.
+ * `unclaimed`: it answers no job of this client's.
  */
 export type Claim = 'claimed' | 'again' | 'unclaimed'
 
-type Waiter = PromiseWithResolvers<Result> & Pick<Handle, 'envelope'>
+type Waiter = PromiseWithResolvers<Result> & { handle: Handle }
+
+/** A result that is kept, and the envelopes in which its job was sent. */
+interface Kept {
+  result: Result
+  answers: string
+  envelopes: ReadonlySet<string>
+}
 
 interface Entry {
   job?: Job
@@ -101,23 +103,32 @@ const ANSWERED_MAX = 50_000
 /** `onAnswered` is called once per job, when its first result is found or the job is dropped. */
 export function openJobs(resendMs: number, clock: () => number, onAnswered: () => void): Jobs {
   const open = new Map<string, Entry>()
-  const results = new Map<string, Result>()
-  // Receipts whose result was found: repeats of these results belong to this client.
-  const answered = new Set<string>()
+  const results = new Map<string, Kept>()
+  // What was asked under the receipts whose result was found: repeats of these results belong to this client.
+  const answered = new Map<string, string>()
 
   function entryOf(receiptId: string): Entry {
     const entry = open.get(receiptId) ?? { dueAt: 0, repeats: 0, waiters: new Set<Waiter>(), transient: true }
     open.set(receiptId, entry)
     return entry
   }
-  function keep(receiptId: string, result: Result): void {
+  function keep(receiptId: string, kept: Kept): void {
     results.delete(receiptId)
-    results.set(receiptId, result)
+    results.set(receiptId, kept)
     trim(results, RESULTS_MAX)
+  }
+  /** The answer to a job that was found before: a later revision of it replaces it. */
+  function isKnown(result: Result): boolean {
+    const { receipt_id: receiptId, revision } = result
+    const found = results.get(receiptId)
+    if (!found || !isRevision(result, found))
+      return answered.has(receiptId) && answered.get(receiptId) === result.answers
+    if (revision > found.result.revision) keep(receiptId, { ...found, result })
+    return true
   }
   /** Whether the result is only about an envelope. If the job still waits for its answer, it becomes due soon. */
   function goesAgain(result: Result, entry: Entry | undefined): boolean {
-    if (!entry?.job || (isAnswerTo(result, entry.job) && !isOfOlderEnvelope(result, entry.job))) return false
+    if (!entry?.job || (isOfEnvelope(result, entry.job) && !isOfOlderEnvelope(result, entry.job))) return false
     entry.dueAt = Math.min(entry.dueAt, clock() + REPEAT_MS)
     entry.repeats = REPEATS - 1
     return true
@@ -133,11 +144,13 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
     delete entry.job
     onAnswered()
   }
-  function wait({ jti, receiptId, envelope }: Handle, timeoutMs?: number): ReturnType<Jobs['wait']> {
+  function wait(handle: Handle, timeoutMs?: number): ReturnType<Jobs['wait']> {
+    const { jti, receiptId } = handle
     const found = results.get(receiptId)
-    if (found && isFor(found, envelope)) return { answer: Promise.resolve(found), leave: () => {} }
+    if (found && isFor(found.result, handle, found.envelopes))
+      return { answer: Promise.resolve(found.result), leave: () => {} }
     const entry = entryOf(receiptId)
-    const waiter: Waiter = { ...Promise.withResolvers<Result>(), ...(envelope === undefined ? {} : { envelope }) }
+    const waiter: Waiter = { ...Promise.withResolvers<Result>(), handle }
     entry.waiters.add(waiter)
     const leave = (error: Error) => {
       const isAlone = entry.transient && entry.waiters.size === 1 && entry.waiters.has(waiter)
@@ -175,21 +188,22 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
     },
     wait,
     resolve(result) {
-      const { receipt_id: receiptId, revision } = result
+      const { receipt_id: receiptId } = result
       const entry = open.get(receiptId)
       if (goesAgain(result, entry)) return 'again'
-      const found = results.get(receiptId)
-      if (found && revision > found.revision) keep(receiptId, result)
-      if (!entry) return answered.has(receiptId) ? 'claimed' : 'unclaimed'
+      const { job, waiters = new Set<Waiter>() } = entry ?? {}
+      const { envelopes } = job ?? {}
+      const answers = [...waiters].filter(({ handle }) => isFor(result, handle, envelopes))
+      const [handle] = [...(job ? [job.handle] : []), ...answers.map(waiter => waiter.handle)]
+      if (!entry || !handle) return isKnown(result) ? 'claimed' : 'unclaimed'
       open.delete(receiptId)
-      answered.add(receiptId)
+      answered.delete(receiptId)
+      answered.set(receiptId, handle.answers)
       trim(answered, ANSWERED_MAX)
-      if (!(entry.job && entry.transient)) keep(receiptId, result)
-      const others = new Set<Waiter>()
-      for (const waiter of entry.waiters) {
-        if (isFor(result, waiter.envelope)) waiter.resolve(result)
-        else others.add(waiter)
-      }
+      if (!(job && entry.transient))
+        keep(receiptId, { result, answers: handle.answers, envelopes: envelopes ?? new Set([handle.envelope]) })
+      for (const waiter of answers) waiter.resolve(result)
+      const others = new Set([...waiters].filter(waiter => !answers.includes(waiter)))
       end(entry)
       if (others.size > 0) open.set(receiptId, { dueAt: 0, repeats: 0, waiters: others, transient: entry.transient })
       return 'claimed'
@@ -237,18 +251,24 @@ function isOfOlderEnvelope({ status, error, accepted_at: acceptedAt }: Result, {
   return status === 'FAILED' && isExpired && Date.parse(acceptedAt) < signed.issuedAt
 }
 
-/** Whether the result answers an envelope of the job. Under its jti another one may have been answered. */
-function isAnswerTo({ envelope }: Result, { envelopes }: Job): boolean {
-  return envelope === undefined || envelopes.has(envelope)
+/** Whether the result answers an envelope of the job. Under its jti another one, or another job, may have been answered. */
+function isOfEnvelope(result: Result, { handle, envelopes }: Job): boolean {
+  return isAbout(result, handle) && envelopes.has(result.envelope ?? '')
 }
 
-/** Whether the result is the one that somebody waits for who may know the envelope. */
-function isFor(result: Result, envelope: string | undefined): boolean {
-  return envelope === undefined || result.envelope === undefined || result.envelope === envelope
+/** Whether the result is the one that somebody waits for. `envelopes`: all those of the job that it answers, if it was sent here. */
+function isFor(result: Result, handle: Handle, envelopes?: ReadonlySet<string>): boolean {
+  return isAnswerTo(result, handle) || (isAbout(result, handle) && envelopes?.has(handle.envelope) === true)
+}
+
+/** Whether the result tells of the same receipt as a kept one. */
+function isRevision({ kind, answers, envelope }: Result, kept: Kept): boolean {
+  if (kind !== kept.result.kind) return false
+  return answers === undefined ? kept.envelopes.has(envelope ?? '') : answers === kept.answers
 }
 
 /** Removes the oldest entry if there are more than `max`. */
-function trim(kept: Map<string, unknown> | Set<string>, max: number): void {
+function trim(kept: Map<string, unknown>, max: number): void {
   const [oldest] = kept.keys()
   if (kept.size > max && oldest !== undefined) kept.delete(oldest)
 }

@@ -133,7 +133,7 @@ export function openSending(deps: SendingDeps, { resendMs, unansweredMax }: Send
     const signed = await signAt(clock())
     if (isRefusal(signed)) throw new RefusedError(signed, clock())
     const envelope = envelopeOf(signed)
-    const handle = { jti, receiptId: receiptId(clientId, jti), ...(holdsCard(ask) ? { envelope } : {}) }
+    const handle = { jti, receiptId: receiptId(clientId, jti), kind: ask.kind, answers: signed.answers, envelope }
     const job: Job = { handle, kind: ask.kind, signed, priority, envelopes: new Set([envelope]) }
     // Only a job without a lifetime set by the caller, and without a card, may be signed again for a new time. The
     // caller's lifetime must not grow, and the time of the first envelope decides whether a card is fresh.

@@ -3,7 +3,7 @@
 // a job that was lost. The gateway's timeout-reversal.ts deals with an operation whose deadline has passed.
 import type { Clock } from '../../src/clock.ts'
 import { Fault } from '../../src/errors.ts'
-import type { Result } from '../../src/job/answer/result.ts'
+import { isAbout, type Result } from '../../src/job/answer/result.ts'
 import { envelopeDigest } from '../../src/job/envelope/digest.ts'
 import { isUndone } from '../../src/queue/bounded-call.ts'
 import { heldUpBy, type Queues } from '../../src/queue/engine.ts'
@@ -33,7 +33,7 @@ export interface Operation {
    * goes on refusing, or if all operations were given up. A later answer is ignored.
    */
   readonly answer: Promise<Result | undefined>
-  /** Takes a result with this operation's receipt. Only one that answers this very envelope is its answer. */
+  /** Takes a result with this operation's receipt. One that doesn't answer this very envelope makes the job go again soon. */
   resolve(result: Result): void
   /** Whether the job may be on the queue. */
   mayBeQueued(): boolean
@@ -64,6 +64,8 @@ export function openOperation(job: Job, deps: OperationDeps): Operation {
   const digest = envelopeDigest(signed.data.jws)
   const envelope = digest.toString('base64url')
   const found = Promise.withResolvers<Result>()
+  let other = Promise.withResolvers<undefined>()
+  let hasOther = false
   let underway = 0
   let mayHave = false
   let impossible = false
@@ -101,6 +103,17 @@ export function openOperation(job: Job, deps: OperationDeps): Operation {
     const isHeld = end === 'refused' || (isRepeat && (await isHeldUp()))
     refusedSince = isHeld ? (refusedSince ?? clock()) : undefined
   }
+  async function answeredWithin(ms: number, before?: Promise<undefined>): Promise<Result | undefined> {
+    const first = before ? Promise.race([found.promise, before]) : found.promise
+    return foundWithin(Math.min(ms, deadline - clock()), first, givenUp)
+  }
+  /** The queue may still have had the job of another envelope, which kept this one from being queued. */
+  async function afterOther(): Promise<Result | undefined> {
+    if (!hasOther) return undefined
+    hasOther = false
+    other = Promise.withResolvers()
+    return answeredWithin(RETRY_MS)
+  }
   async function run(): Promise<Result | undefined> {
     let wasTaken = false
     while (!impossible && !givenUp.aborted && clock() < deadline) {
@@ -109,7 +122,7 @@ export function openOperation(job: Job, deps: OperationDeps): Operation {
       if (refusedSince !== undefined && clock() - refusedSince >= REFUSED_MS) break
       wasTaken ||= end === 'taken'
       const ms = end === 'taken' && refusedSince === undefined ? RESEND_MS : RETRY_MS
-      const result = await foundWithin(Math.min(ms, deadline - clock()), found.promise, givenUp)
+      const result = (await answeredWithin(ms, other.promise)) ?? (await afterOther())
       if (result) return result
     }
     return undefined
@@ -121,8 +134,10 @@ export function openOperation(job: Job, deps: OperationDeps): Operation {
     answer: run(),
     resolve: result => {
       // Under one key another request may have been answered, or an earlier envelope of this one, which was given up since.
-      if (result.envelope !== envelope || (!endsExpired && saysExpired(result))) return
-      found.resolve(result)
+      if (result.envelope !== envelope || !isAbout(result, { kind, answers: signed.answers })) {
+        hasOther = true
+        other.resolve(undefined)
+      } else if (endsExpired || !saysExpired(result)) found.resolve(result)
     },
     mayBeQueued: () => underway > 0 || mayHave,
   }

@@ -11,16 +11,18 @@ import {
   randomUUID,
 } from 'node:crypto'
 import { pino } from 'pino'
-import type { Credentials } from '../../producers/client.ts'
+import type { Credentials, Handle } from '../../producers/client.ts'
 import { type InstallationKey, type Result, sealResult } from '../../src/job/answer/result.ts'
 import { resultsQueue } from '../../src/job/catalogue.ts'
 import type { Kind } from '../../src/job/composition.ts'
+import { askedOf, envelopeDigest } from '../../src/job/envelope/digest.ts'
 import { Claims, JobData, peek, verify } from '../../src/job/envelope/envelope.ts'
-import { receiptId, resultId } from '../../src/job/envelope/ids.ts'
+import { jobId, receiptId, resultId } from '../../src/job/envelope/ids.ts'
 import type { Disposition, Queues, Worker } from '../../src/queue/engine.ts'
 import { readPublicCaptureKey } from '../../src/vault/capture/encrypt.ts'
 import { makeSigningKey } from '../../src/vault/client-key.ts'
 import { sealStatement } from '../../src/vault/key-statement.ts'
+import { until } from '../support/until.ts'
 
 export const silent = pino({ level: 'silent' })
 
@@ -104,7 +106,11 @@ export function fakeWorker(queues: Queues, parties: Parties, kinds: Kind[], scri
     open += 1
     openMax = Math.max(openMax, open)
     try {
-      return (await script(one, over => answer(queues, parties, one.claims, over))) ?? { done: true }
+      return (
+        (await script(one, over => answer(queues, parties, one.claims, { envelope: envelopeOf(jws), ...over }))) ?? {
+          done: true,
+        }
+      )
     } finally {
       open -= 1
     }
@@ -137,11 +143,24 @@ export function makeNextKey({ installation, credentials }: Parties): { key: Inst
   return { key: { kid, alg, privateKey }, statement }
 }
 
-/** Publishes a result as the announcer does. */
+export const envelopeOf = (jws: string) => envelopeDigest(jws).toString('base64url')
+
+/** What the answer to such a job has in `answers`. */
+export function answersOf(kind: string, request: Record<string, unknown> = lifecycle()): string {
+  return askedOf(kind, request).digest()?.toString('base64url') ?? ''
+}
+
+/** The handle of a job that another process has sent, in an envelope that isn't known here. */
+export function handleOf({ credentials }: Parties, jti: string, kind = 'token-lifecycle'): Handle {
+  const receipt = receiptId(credentials.signingKey.clientId, jti)
+  return { jti, receiptId: receipt, kind, answers: answersOf(kind), envelope: envelopeOf('sent elsewhere') }
+}
+
+/** Publishes a result as the announcer does. `claims` without a request: that of `lifecycle`. */
 export async function answer(
   queues: Queues,
   { credentials, installation, newKeys }: Pick<Parties, 'credentials' | 'installation' | 'newKeys'>,
-  claims: Pick<Claims, 'jti' | 'kind' | 'reference' | 'reply_to'>,
+  claims: Pick<Claims, 'jti' | 'kind' | 'reference' | 'reply_to'> & Partial<Pick<Claims, 'request'>>,
   over: Partial<Result> = {},
 ): Promise<void> {
   const { clientId } = credentials.signingKey
@@ -156,6 +175,7 @@ export async function answer(
     revision,
     kind: claims.kind,
     jti: claims.jti,
+    answers: answersOf(claims.kind, claims.request),
     ...(claims.reference !== undefined && { reference: claims.reference }),
     status: 'SUCCEEDED',
     code: 200,
@@ -169,4 +189,15 @@ export async function answer(
   const data = sealResult(JSON.stringify(result), about, installation, newKeys)
   const copy = createHash('sha256').update(data.jws).update(randomUUID()).digest('base64url')
   await queues.add(resultsQueue(clientId, claims.reply_to), { id: `r_${copy}`, data })
+}
+
+/** Publishes the result of a job that lies on its queue, and leaves it there. */
+export async function answerWhenSent(
+  queues: Queues,
+  parties: Parties,
+  claims: Pick<Claims, 'jti' | 'kind' | 'reply_to'>,
+): Promise<void> {
+  const id = jobId(parties.credentials.signingKey.clientId, claims.jti)
+  const { data } = await until(() => queues.get(claims.kind, id), { what: `the job ${claims.jti}` })
+  await answer(queues, parties, claims, { envelope: envelopeOf((data as { jws: string }).jws) })
 }

@@ -24,6 +24,7 @@ import {
   answer,
   type FakeWorker,
   fakeWorker,
+  handleOf,
   lifecycle,
   makeParties,
   type Parties,
@@ -202,7 +203,7 @@ describeRedis('client', () => {
 
   it('answers for a handle that an earlier process stored', async () => {
     const client = await open()
-    const handle = { jti: 'before', receiptId: receiptId(clientId(), 'before') }
+    const handle = handleOf(parties, 'before')
     const pending = client.result(handle)
     await answer(queues, parties, { jti: 'before', kind: 'token-lifecycle' })
     expect((await pending).jti).toBe('before')
@@ -219,7 +220,8 @@ describeRedis('client', () => {
     await queues.add(resultsQueue(clientId()), { id: 'r_text', data: 'no object' })
     await until(() => client.counts().forged === 3)
     await expect(client.result(handle, { timeoutMs: 20 })).rejects.toThrow(UnansweredError)
-    await answer(queues, parties, claims, { record: { token_status: 'SUSPENDED' } })
+    const { envelope } = handle
+    await answer(queues, parties, claims, { envelope, record: { token_status: 'SUSPENDED' } })
     expect((await client.result(handle)).record).toEqual({ token_status: 'SUSPENDED' })
     await until(async () => (await queues.depth(resultsQueue(clientId()))).waiting === 0)
   })
@@ -328,8 +330,8 @@ describeRedis('client', () => {
   it('leaves a result that is not its own to other processes for a while', async () => {
     const one = await open()
     const other = await open()
-    const handle = { jti: 'theirs', receiptId: receiptId(clientId(), 'theirs') }
-    await one.result({ jti: 'none', receiptId: receiptId(clientId(), 'none') }, { timeoutMs: 10 }).catch(() => {})
+    const handle = handleOf(parties, 'theirs')
+    await one.result(handleOf(parties, 'none'), { timeoutMs: 10 }).catch(() => {})
     await answer(queues, parties, { jti: 'theirs', kind: 'token-lifecycle' })
     await until(async () => (await queues.depth(resultsQueue(clientId()))).delayed === 1)
     // Otherwise chance decides which of them takes it next, and each further delay is longer.

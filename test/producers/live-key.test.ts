@@ -18,7 +18,7 @@ import type { Queues } from '../../src/queue/engine.ts'
 import { openRedis } from '../../src/queue/open.ts'
 import { describeRedis, redisUrl } from '../support/engines.ts'
 import { until } from '../support/until.ts'
-import { answer, lifecycle, makeParties, type Parties, silent } from './bundle.ts'
+import { answerWhenSent, lifecycle, makeParties, type Parties, silent } from './bundle.ts'
 
 const LOOK_MS = 40
 const OTHERS = [keyHash({ clientId: 'somebody', kid: 'else' })]
@@ -135,7 +135,7 @@ describeRedis('a sender', () => {
     await looksMore(2)
     const { signingKey } = parties.credentials
     await publish(seal({ seq: 3, keys: [keyHash(signingKey)] }))
-    await answer(queues, parties, { jti: 'b', kind: 'token-lifecycle', reply_to: 'own' })
+    await answerWhenSent(queues, parties, { jti: 'b', kind: 'token-lifecycle', reply_to: 'own' })
     expect(await next).toMatchObject({ jti: 'b', status: 'SUCCEEDED' })
   })
 
@@ -171,7 +171,7 @@ describeRedis('a sender', () => {
     await looksMore(6)
     expect(ended()).toBeUndefined()
     expect(told).toEqual([expect.stringContaining('no worker says which keys are live')])
-    await answer(queues, parties, { jti: 'a', kind: 'token-lifecycle', reply_to: 'own' })
+    await answerWhenSent(queues, parties, { jti: 'a', kind: 'token-lifecycle', reply_to: 'own' })
     await until(ended)
     expect(ended()).toMatchObject({ status: 'SUCCEEDED' })
   })

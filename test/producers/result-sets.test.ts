@@ -13,7 +13,16 @@ import { openRedis } from '../../src/queue/open.ts'
 import { describeRedis, redisUrl } from '../support/engines.ts'
 import { startScript } from '../support/process.ts'
 import { until } from '../support/until.ts'
-import { type FakeWorker, fakeWorker, lifecycle, makeParties, type Parties, silent } from './bundle.ts'
+import {
+  answersOf,
+  type FakeWorker,
+  fakeWorker,
+  handleOf,
+  lifecycle,
+  makeParties,
+  type Parties,
+  silent,
+} from './bundle.ts'
 
 describeRedis('a reader of result sets', () => {
   let queues: Queues
@@ -56,6 +65,7 @@ describeRedis('a reader of result sets', () => {
       revision,
       jti,
       kind: 'token-lifecycle',
+      answers: answersOf('token-lifecycle'),
       status: 'SUCCEEDED',
       code: 204,
       attempt: 1,
@@ -89,7 +99,7 @@ describeRedis('a reader of result sets', () => {
       if (delivery.type === 'result') told.push(delivery.jti)
     })
     const jtis = names(40)
-    const calls = jtis.map(jti => client.result({ jti, receiptId: receiptId(clientId(), jti) }))
+    const calls = jtis.map(jti => client.result(handleOf(parties, jti)))
     await putSet(jtis)
     expect((await Promise.all(calls)).map(({ jti }) => jti)).toEqual(jtis)
     await until(() => client.counts().taken === 40)

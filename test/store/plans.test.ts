@@ -47,7 +47,7 @@ describe('on an empty, never analysed table, the generic plan', () => {
   const guess = { clientId: 'c', tokenScope: id, digits: '4111111111' }
   const owner = { tokenScope: id, provider: 'p', providerAccount: '', customerId: '', cardId: 'c' }
   const SOUGHT = [{ key: 'k', hashes: [Buffer.alloc(32)] }]
-  const receipt: receipts.Receipt = {
+  const receipt: receipts.NewReceipt = {
     receiptId: id,
     entityId: null,
     clientId: 'c',
@@ -57,6 +57,7 @@ describe('on an empty, never analysed table, the generic plan', () => {
     requestDigest: Buffer.alloc(32),
     digestVersion: 1,
     envelopeDigest: Buffer.alloc(32),
+    answers: Buffer.alloc(32),
     replyTo: null,
     reference: null,
     status: 'SUCCEEDED',

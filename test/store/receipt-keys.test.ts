@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openLog } from '../../src/log.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
 import * as receiptKeys from '../../src/store/job/receipt-keys.ts'
-import type { Receipt } from '../../src/store/job/receipts.ts'
+import type { NewReceipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import { LostRace, openStore, type Store } from '../../src/store/pool.ts'
 import * as retention from '../../src/store/retention.ts'
@@ -28,7 +28,7 @@ afterEach(async () => {
   await database.drop()
 })
 
-function receiptOf(receiptId: string, more: Partial<Receipt> = {}): Receipt {
+function receiptOf(receiptId: string, more: Partial<NewReceipt> = {}): NewReceipt {
   return {
     receiptId,
     entityId: null,
@@ -39,6 +39,7 @@ function receiptOf(receiptId: string, more: Partial<Receipt> = {}): Receipt {
     requestDigest: randomBytes(32),
     digestVersion: 1,
     envelopeDigest: randomBytes(32),
+    answers: randomBytes(32),
     replyTo: null,
     reference: null,
     status: 'SUCCEEDED',
@@ -70,7 +71,7 @@ const keyOf = async (id: string) =>
       [id],
     )
   )[0]
-const claim = (id: string, more: Partial<Receipt> = {}) =>
+const claim = (id: string, more: Partial<NewReceipt> = {}) =>
   store.transaction(db => receipts.insertAll(db, [receiptOf(id, more)]), { lock: id })
 /** As `answerWithoutReceipt` of the line. */
 const answer = (id: string) =>
@@ -157,7 +158,8 @@ describe('the key of a receipt', () => {
     await claim(id, { kind: 'token-batch', batchNo: 1, chunk: 0, counts: null, failedRecords: 2 })
     const read = await receipts.find(store, id)
     if (!read) throw new Error('it was written')
-    const revise = () => store.transaction(db => receipts.revise(db, { ...read, failedRecords: 0 }), { lock: id })
+    const revise = () =>
+      store.transaction(db => receipts.revise(db, { ...read, answers: null, failedRecords: 0 }), { lock: id })
     expect(await revise()).toMatchObject({ revision: 2 })
     await expect(revise()).rejects.toBeInstanceOf(LostRace)
     expect(await receipts.find(store, id)).toMatchObject({ revision: 2, failedRecords: 0, day: read.day })

@@ -13,6 +13,8 @@ export interface ResultHead {
   revision: number
   /** The envelope that is answered. */
   envelopeDigest: Buffer
+  /** The digest of what that envelope asks for; null if it isn't known. */
+  answers: Buffer | null
   kind: string
   /** How the kind's answer is built; undefined if this release doesn't know the kind. */
   retell: StoredAnswer | undefined
@@ -22,6 +24,9 @@ export interface ResultHead {
   acceptedAt: number
   completedAt: number
 }
+
+/** What a receipt says of that. It doesn't say what its envelope asked for. */
+export type StoredHead = Omit<ResultHead, 'answers'>
 
 /** What a result says of a chunk. A text is put into the result as it is; `columns` stand only beside such a text. */
 /** The records of a chunk, as its result tells of them. */
@@ -40,7 +45,8 @@ export interface ResultText {
 }
 
 export function resultOf(head: ResultHead, answer: ToldAnswer): ResultText {
-  const { receiptId, revision, envelopeDigest, kind, retell, jti, reference, attempt, acceptedAt, completedAt } = head
+  const { receiptId, revision, envelopeDigest, answers, kind, retell, jti, reference } = head
+  const { attempt, acceptedAt, completedAt } = head
   const id = revision === 0 ? refusalResultId(receiptId, envelopeDigest) : resultId(receiptId, revision)
   const error = 'failure' in answer ? problemOf(answer.failure, completedAt) : undefined
   const success = 'record' in answer ? answer : undefined
@@ -54,6 +60,7 @@ export function resultOf(head: ResultHead, answer: ToldAnswer): ResultText {
     kind,
     jti,
     envelope: envelopeDigest.toString('base64url'),
+    ...(answers === null ? {} : { answers: answers.toString('base64url') }),
     ...(reference === null ? {} : { reference }),
     status: error ? 'FAILED' : 'SUCCEEDED',
     code: error ? error.code : (success?.code ?? 200),

@@ -9,7 +9,7 @@ import type { Receipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import type { Store } from '../../src/store/pool.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
-import type { ResultHead, ToldAnswer } from '../answer/result-text.ts'
+import type { StoredHead, ToldAnswer } from '../answer/result-text.ts'
 import { resultOf } from '../answer/result-text.ts'
 import type { Directory } from '../directory.ts'
 import { type Handlers, handlerOf } from '../line/handlers.ts'
@@ -28,7 +28,7 @@ interface Readers {
 export async function storedAnswer(
   receipt: Receipt,
   { store, lookUps, directory, handlers, catalogue }: Readers,
-): Promise<{ head: ResultHead; answer: ToldAnswer }> {
+): Promise<{ head: StoredHead; answer: ToldAnswer }> {
   const { refusal, outcomes, tokenId, kind, receiptId } = receipt
   const retell = catalogue.find(kind)?.retell
   const head = { ...headOf(receipt), retell }
@@ -45,7 +45,7 @@ export async function storedAnswer(
   return { head, answer: { code, record: { ...record, ...(await shownReference(receiptId, { store })) } } }
 }
 
-function headOf(receipt: Receipt): Omit<ResultHead, 'retell'> {
+function headOf(receipt: Receipt): Omit<StoredHead, 'retell'> {
   const { receiptId, revision, envelopeDigest, kind, jti, reference, attempt, acceptedAt, completedAt } = receipt
   return { receiptId, revision, envelopeDigest, kind, jti, reference, attempt, acceptedAt, completedAt }
 }
@@ -64,5 +64,5 @@ export async function bodyOfRow(row: OutboxRow, readers: Readers): Promise<strin
   if (receipt.revision < row.revision) throw new Fault('data')
   const { head, answer } = await storedAnswer(receipt, readers)
   const envelopeDigest = row.envelopeDigest ?? receipt.envelopeDigest
-  return resultOf({ ...head, envelopeDigest, revision: row.revision }, answer).body
+  return resultOf({ ...head, envelopeDigest, answers: row.answers, revision: row.revision }, answer).body
 }

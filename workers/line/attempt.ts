@@ -1,9 +1,10 @@
 // Runs one attempt at a job: finds its client, checks its form, and takes it through the steps (walk.ts). It decides
 // nothing about cards: handlers and rules do.
 import { isRefusal, refuse } from '../../src/errors.ts'
-import { envelopeDigest } from '../../src/job/envelope/digest.ts'
+import { askedOf, envelopeDigest, NOT_UNDERSTOOD } from '../../src/job/envelope/digest.ts'
 import { Claims, lifetimeOf } from '../../src/job/envelope/envelope.ts'
 import { receiptId as receiptIdOf } from '../../src/job/envelope/ids.ts'
+import { kindName } from '../../src/job/envelope/text.ts'
 import { requestSchema } from '../../src/job/kind-entry.ts'
 import { clearNumbersOf, nameRefusal } from '../../src/job/pan-in-names.ts'
 import { parse } from '../../src/job/refusal.ts'
@@ -68,6 +69,7 @@ async function attemptKnown(
   const request = parse(requestSchema(work.entry, claims.iss), authentic.payload['request'], 'body')
   if (isRefusal(request)) return refuseEnvelope(work, request, deps)
   work.request = request.value
+  work.asked = askedOf(claims.kind, claims.request)
   if (job.progress) work.progress = job.progress
   onIdentified({ kind: claims.kind, work })
   const refusal = nameRefusal(claims, clearNumbersOf(request.value))
@@ -109,6 +111,8 @@ function workOf(
     addressee: addresseeOf({ iss: claims.iss, clientId: client.clientId }),
     receiptId: receiptIdOf(client.clientId, claims.jti),
     envelopeDigest: envelopeDigest(jws),
+    signedKind: claims.kind,
+    asked: NOT_UNDERSTOOD,
     block,
     acceptedAt: lifetimeOf(claims, false).iat,
     enqueuedAt,
@@ -137,7 +141,8 @@ function malformed(
   if (typeof replyTo === 'string' && /^[a-z0-9]{1,32}$/.test(replyTo)) claims.reply_to = replyTo
   if (Claims.shape.reference.safeParse(reference).success && reference !== undefined)
     claims.reference = reference as string
-  return workOf(authentic, claims, now, attempted, deps)
+  const work = workOf(authentic, claims, now, attempted, deps)
+  return { ...work, signedKind: kindName().safeParse(payload['kind']).data ?? claims.kind }
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -2,7 +2,7 @@
 // (../card/questions.ts).
 import type { Refusal } from '../../src/errors.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
-import type { ResultHead, ToldAnswer } from '../answer/result-text.ts'
+import type { StoredHead, ToldAnswer } from '../answer/result-text.ts'
 import type { Deps } from '../deps.ts'
 import type { RequestContent, Work } from '../work.ts'
 import type { Handlers } from './handlers.ts'
@@ -29,5 +29,5 @@ export interface CardQuestions {
     deps: Deps,
   ): Promise<Refusal | undefined>
   /** The content of the stored answer, as its tokens are now. */
-  storedAnswer(receipt: Receipt, deps: Deps & { handlers: Handlers }): Promise<{ head: ResultHead; answer: ToldAnswer }>
+  storedAnswer(receipt: Receipt, deps: Deps & { handlers: Handlers }): Promise<{ head: StoredHead; answer: ToldAnswer }>
 }

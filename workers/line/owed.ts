@@ -3,7 +3,7 @@
 import { isRefusal, type Refusal } from '../../src/errors.ts'
 import { requestText } from '../../src/job/envelope/digest.ts'
 import { type Failure, failureOf } from '../../src/job/problem.ts'
-import type { Receipt } from '../../src/store/job/receipts.ts'
+import type { NewReceipt } from '../../src/store/job/receipts.ts'
 import { resultOf } from '../answer/result-text.ts'
 import type { Decision, Work } from '../work.ts'
 import type { LineDeps } from './deps.ts'
@@ -30,7 +30,10 @@ export async function answerOwed(work: Work<unknown>, refusal: Refusal, deps: Li
   if (!written) return false
   const { receipt, outboxId, revision } = written
   deps.metrics.receipts.inc({ kind, status: receipt.status })
-  const result = resultOf({ ...receipt, retell: work.entry.retell, revision }, { failure })
+  const result = resultOf(
+    { ...receipt, answers: work.asked.digest(), retell: work.entry.retell, revision },
+    { failure },
+  )
   await deps.announcer.publish({
     clientId: work.addressee,
     replyTo: receipt.replyTo,
@@ -46,8 +49,8 @@ function asksProvider({ claims, entry }: Work<unknown>): boolean {
   return entry.asksProvider(claims.request)
 }
 
-async function receiptOf(work: Work<unknown>, failure: Failure, deps: LineDeps): Promise<Receipt> {
-  const { claims, client, receiptId, envelopeDigest, attempt, acceptedAt } = work
+async function receiptOf(work: Work<unknown>, failure: Failure, deps: LineDeps): Promise<NewReceipt> {
+  const { claims, client, receiptId, envelopeDigest, asked, attempt, acceptedAt } = work
   const { jti, reference } = (await deps.cards.withoutOwnNumber(work, deps)).claims
   const digest = deps.ring.requestDigest(requestText(claims.kind, claims.request))
   return {
@@ -61,6 +64,7 @@ async function receiptOf(work: Work<unknown>, failure: Failure, deps: LineDeps):
     digestVersion: digest.keyVersion,
     contentDigest: (await deps.cards.contentDigest(work, undefined, digest.keyVersion, deps)) ?? null,
     envelopeDigest,
+    answers: asked.digest(),
     replyTo: claims.reply_to ?? null,
     reference: reference ?? null,
     status: 'FAILED',

@@ -5,7 +5,7 @@ import { OUTCOMES, tookEffect } from '../../src/job/outcome.ts'
 import { failureOf, type ReversalStatus } from '../../src/job/problem.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
 import * as receiptKeys from '../../src/store/job/receipt-keys.ts'
-import type { Receipt, StoredReceipt } from '../../src/store/job/receipts.ts'
+import type { NewReceipt, Receipt, StoredReceipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import type { Db } from '../../src/store/pool.ts'
 import type { Hashed } from '../../src/vault/ring/held-keys.ts'
@@ -178,6 +178,7 @@ export async function answerWithoutReceipt(work: Work<unknown>, answer: JobAnswe
         receiptId: work.receiptId,
         revision,
         envelopeDigest: work.envelopeDigest,
+        answers: work.asked.digest(),
         body: result.body,
       })
       return { result, outboxId, revision }
@@ -193,7 +194,8 @@ export async function answerAgain(stored: Receipt, work: Work<unknown>, deps: Li
   // The receipt of a job that was cancelled before it began doesn't know the job, so the text is stored in the outbox.
   const isNameless = stored.requestDigest.length === 0
   const { envelopeDigest } = work
-  const again = isNameless ? headOf(work, stored.completedAt) : { envelopeDigest }
+  const answers = work.asked.digest()
+  const again = isNameless ? headOf(work, stored.completedAt) : { envelopeDigest, answers }
   const result = resultOf({ ...head, ...again }, answer)
   const outboxId = await outbox.insert(deps.store, {
     ...addressOf(work),
@@ -201,6 +203,7 @@ export async function answerAgain(stored: Receipt, work: Work<unknown>, deps: Li
     receiptId: stored.receiptId,
     revision: stored.revision,
     envelopeDigest,
+    answers,
     body: isNameless ? result.body : null,
   })
   await deps.announcer.publish({ ...addressOf(work), outboxId, revision: stored.revision, ...result }, deps)
@@ -211,11 +214,12 @@ function addressOf({ addressee, claims }: Work<unknown>): Pick<Message, 'clientI
 }
 
 function headOf(work: Work<unknown>, completedAt: number) {
-  const { claims, entry, receiptId, envelopeDigest, attempt, acceptedAt } = work
+  const { claims, entry, receiptId, envelopeDigest, asked, signedKind: kind, attempt, acceptedAt } = work
   return {
     receiptId,
     envelopeDigest,
-    kind: claims.kind,
+    answers: asked.digest(),
+    kind,
     retell: entry.retell,
     jti: claims.jti,
     reference: claims.reference ?? null,
@@ -233,9 +237,9 @@ function receiptOf(
   { work, digest, content, decision, previous }: Decided,
   answer: JobAnswer,
   completedAt: number,
-): Receipt {
-  const { claims, client, receiptId, envelopeDigest, attempt, acceptedAt } = work
-  const base: Receipt = {
+): NewReceipt {
+  const { claims, client, receiptId, envelopeDigest, asked, attempt, acceptedAt } = work
+  const base: NewReceipt = {
     receiptId,
     entityId: claims.entity_id,
     clientId: client.clientId,
@@ -246,6 +250,7 @@ function receiptOf(
     digestVersion: digest.keyVersion,
     contentDigest: content ?? null,
     envelopeDigest,
+    answers: asked.digest(),
     replyTo: claims.reply_to ?? null,
     reference: claims.reference ?? null,
     status: 'SUCCEEDED',

@@ -1,6 +1,6 @@
 // What jobs owe that end in a refusal although their provider calls had, or may have had, an effect. A job without such
 // calls owes nothing, and its jti stays free. compensate.ts undoes what is owed.
-import type { Receipt } from '../../src/store/job/receipts.ts'
+import type { NewReceipt, Receipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import type { Db } from '../../src/store/pool.ts'
 import { hold } from '../../src/store/pool.ts'
@@ -26,7 +26,7 @@ export interface Compensation {
 /** For a job that ends without a decision: writes its receipt, if it owes compensation. */
 export async function endOwing(
   receiptId: string,
-  receiptOf: () => Promise<Receipt>,
+  receiptOf: () => Promise<NewReceipt>,
   { store, clock }: Pick<Deps, 'store' | 'clock'>,
 ): Promise<(receipts.Written & { receipt: Receipt }) | undefined> {
   const receipt = await receiptOf()

@@ -1,12 +1,12 @@
 // Says which decided single jobs may be written in a set, and which of them may not be in the same set. write-set.ts
 // writes the set.
-import type { Receipt, Written } from '../../src/store/job/receipts.ts'
+import type { NewReceipt, Receipt, Written } from '../../src/store/job/receipts.ts'
 import type { TraceContext } from '../../src/trace/context.ts'
 import type { Message } from '../answer/deliver.ts'
 import type { Effect } from '../effect/effect.ts'
 
 export interface Single {
-  receipt: Receipt
+  receipt: NewReceipt
   effect: Effect
   /** The job's span. */
   trace: TraceContext | undefined

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../../src/clock.ts'
 import { assert, isRefusal } from '../../../src/errors.ts'
-import type { Result } from '../../../src/job/answer/result.ts'
+import { isAnswerTo, type Result, type SentJob } from '../../../src/job/answer/result.ts'
 import { envelopeDigest } from '../../../src/job/envelope/digest.ts'
 import { receiptId as receiptIdOf, refusalResultId } from '../../../src/job/envelope/ids.ts'
 import { REVERSAL_STATUSES, type ReversalStatus } from '../../../src/job/problem.ts'
@@ -57,6 +57,11 @@ interface TimedOut {
   kind: string
 }
 
+/** A reversal, and the receipt of the operation that it is to undo. */
+interface SentReversal extends SentJob {
+  receiptId: string
+}
+
 /** The lifetime of a reversal: the longest that an envelope may have, because workers may be away for long. */
 const LIFETIME_MS = 7 * 86_400_000
 /** After this many ms without success on the queue the reversal is stored. */
@@ -74,7 +79,7 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
   // Operations that timed out, by receipt. The oldest are removed; a repeat of a removed operation may not see its
   // final state.
   const timedOut = new Map<string, TimedOut>()
-  const byReversal = new Map<string, string>()
+  const byReversal = new Map<string, SentReversal>()
   const pending = new Map<string, Promise<void>>()
   const keeping = new Set<Promise<void>>()
   const closing = new AbortController()
@@ -126,7 +131,7 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
     known.status = statusOf(record, known.kind)
     known.reversed.resolve(true)
   }
-  function remember({ receiptId, kind }: Operation, reversalId: string): void {
+  function remember({ receiptId, kind }: Operation, reversalId: string, signed: Signed): void {
     const [oldest] = timedOut.keys()
     if (timedOut.size >= TIMED_OUT_MAX && oldest !== undefined) timedOut.delete(oldest)
     const [eldest] = byReversal.keys()
@@ -137,7 +142,12 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
       status: 'REQUIRED',
       reversed: Promise.withResolvers<true>(),
     })
-    byReversal.set(reversalId, receiptId)
+    byReversal.set(reversalId, {
+      receiptId,
+      kind: 'reversal',
+      answers: signed.answers,
+      envelope: envelopeDigest(signed.data.jws).toString('base64url'),
+    })
   }
 
   return {
@@ -154,7 +164,7 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
       )
       assert(!isRefusal(signed), 'a reversal has its form')
       const reversalId = receiptIdOf(caller.client.clientId, jti)
-      remember(operation, reversalId)
+      remember(operation, reversalId, signed)
       const add = () => queues.add('reversal', { id: signed.id, data: signed.data, priority: 0 })
       let isStored = false
       const keep = async (dueInMs = 0) => {
@@ -171,12 +181,12 @@ export function openTimeoutReversals({ queues, store, clock, log, sign }: Timeou
       await settlesWithin(HANDOVER_MS_MAX.caller, handed)
       return 'REQUIRED'
     },
-    resolve({ receipt_id, record }) {
-      const receiptId = byReversal.get(receipt_id)
-      if (receiptId === undefined) return
-      byReversal.delete(receipt_id)
-      const known = timedOut.get(receiptId)
-      if (known) end(known, record)
+    resolve(result) {
+      const sent = byReversal.get(result.receipt_id)
+      if (sent === undefined || !isAnswerTo(result, sent)) return
+      byReversal.delete(result.receipt_id)
+      const known = timedOut.get(sent.receiptId)
+      if (known) end(known, result.record)
     },
     async awaitReversal(receiptId, deadline) {
       const known = timedOut.get(receiptId)

@@ -30,6 +30,11 @@ export const Result = z.object({
   jti: z.string(),
   /** SHA-256 of the JWS that the result answers, base64url. Absent if the job was refused before it was signed. */
   envelope: z.string().optional(),
+  /**
+   * SHA-256 of the canonical JSON of `{kind, request}` as that envelope has them, base64url (`askedOf`). Absent if the request was
+   * refused for its form, and of a later revision when nothing is left that says it.
+   */
+  answers: z.string().optional(),
   reference: z.string().optional(),
   status: z.enum(['SUCCEEDED', 'FAILED']),
   code: z.union([
@@ -53,6 +58,31 @@ export const Result = z.object({
   completed_at: z.iso.datetime(),
 })
 export type Result = z.infer<typeof Result>
+
+/** What a sender knows of a job that it sent. */
+export interface SentJob {
+  kind: string
+  /** The digest of what it asks for (`askedOf`), base64url. */
+  answers: string
+  /** SHA-256 of its JWS, base64url. */
+  envelope: string
+}
+
+type Naming = Pick<Result, 'kind' | 'answers' | 'envelope' | 'status'>
+
+/** Whether a result is about a job of this kind that asks for this. It may be about another envelope. */
+export function isAbout(result: Naming, { kind, answers }: Pick<SentJob, 'kind' | 'answers'>): boolean {
+  return result.kind === kind && (result.answers === undefined || result.answers === answers)
+}
+
+/**
+ * Whether a result answers the job. A success was done once under its jti, whichever envelope asked for it. A failure may have
+ * left no receipt: such a one, and a result without `answers`, answer only the envelope that they name.
+ */
+export function isAnswerTo(result: Naming, job: SentJob): boolean {
+  const isDone = result.status === 'SUCCEEDED' && result.answers !== undefined
+  return isAbout(result, job) && (isDone || result.envelope === job.envelope)
+}
 
 /**
  * The text of a result, for a reader that may be older than the worker. Unknown members and words pass. A member that

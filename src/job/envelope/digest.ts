@@ -1,5 +1,5 @@
 // The text that decides whether two requests are the same. A receipt stores a keyed hash of it, which the vault
-// computes.
+// computes. And the digest by which a result names what it answers.
 import { createHash } from 'node:crypto'
 import canonicalize from 'canonicalize'
 import { withoutExtent } from './batch-extent.ts'
@@ -33,10 +33,65 @@ export function chunkText(request: Record<string, unknown>, records: Buffer): st
  * canonicalising a thousand records takes longer than storing them. So the same lines in another form are another chunk.
  */
 export function ledgerText(request: Record<string, unknown>): string {
-  const { transactions, columns, ...rest } = withoutExtent(request)
-  const digest = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('base64url')
-  const inColumns = columns === undefined ? {} : { columns: digest(columns) }
-  return requestText('transaction-batch', { ...rest, ...inColumns, transactions: digest(transactions) })
+  return requestText(LEDGER, withoutExtent(linesByDigest(request)))
+}
+
+const LEDGER = 'transaction-batch'
+
+/** The request with SHA-256 of the JSON of its lines, and of its columns, in base64url in place of them. */
+function linesByDigest(request: Record<string, unknown>): Record<string, unknown> {
+  const { transactions, columns, ...rest } = request
+  return {
+    ...rest,
+    ...digestMember('transactions', transactions),
+    ...digestMember('columns', columns),
+  }
+}
+
+function digestMember(name: string, value: unknown): Record<string, string> {
+  if (value === undefined) return {}
+  return { [name]: createHash('sha256').update(JSON.stringify(value)).digest('base64url') }
+}
+
+/** What a job asks for, as its sender signed it. Each text is made once, when it is first needed. */
+export interface Asked {
+  /** The canonical JSON of `{kind, request}`. The lines of a `transaction-batch` are replaced by their digest. */
+  text(): string
+  /** The text of a `transaction-batch` by which two chunks are the same (`ledgerText`). */
+  ledgerText(): string
+  /** SHA-256 of `text`: the member `answers` of a result. It is a hash without a key, of what others may guess. */
+  digest(): Buffer | null
+}
+
+/** Of a request that has the form of its kind. */
+export function askedOf(kind: string, request: Record<string, unknown>): Asked {
+  const inShort = made(() => (kind === LEDGER ? linesByDigest(request) : request))
+  const text = made(() => requestText(kind, inShort()))
+  return {
+    text,
+    ledgerText: () => requestText(LEDGER, withoutExtent(inShort())),
+    digest: made(() => createHash('sha256').update(text()).digest()),
+  }
+}
+
+/** Of a request that wasn't understood: it may hold a card number in clear, so no hash of it is stored or told. */
+export const NOT_UNDERSTOOD: Asked = {
+  text: notUnderstood,
+  ledgerText: notUnderstood,
+  digest: () => null,
+}
+
+function notUnderstood(): never {
+  throw new Error('broken law: a request is understood before its text is needed')
+}
+
+/** The function, called once. */
+function made<Value>(make: () => Value): () => Value {
+  let found: { value: Value } | undefined
+  return () => {
+    found ??= { value: make() }
+    return found.value
+  }
 }
 
 /** The canonical JSON (RFC 8785) of a value. */

@@ -14,6 +14,8 @@ export interface OutboxRow {
   revision: number
   /** The envelope that the result answers; null for an event. */
   envelopeDigest: Buffer | null
+  /** The digest of what that envelope asks for, as the result names it; null for an event, or if it isn't known. */
+  answers: Buffer | null
   /** The whole text; null if the receipt holds it. */
   body: string | null
   createdAt: number
@@ -29,6 +31,7 @@ const COLUMNS = `
   receipt_id as "receiptId",
   revision,
   envelope_digest as "envelopeDigest",
+  answers,
   body,
   created_at as "createdAt",
   traceparent`
@@ -40,10 +43,13 @@ function outboxOf<R extends Row>(row: R): R & OutboxRow {
   return { ...row, resultId: row.resultId ?? resultId(row.receiptId, row.revision) }
 }
 
-type NewOutboxRow = Omit<OutboxRow, 'outboxId' | 'createdAt' | 'traceparent' | 'envelopeDigest'> & {
-  /** Absent for an event. */
+type NewOutboxRow = Omit<OutboxRow, 'outboxId' | 'createdAt' | 'traceparent' | 'envelopeDigest' | 'answers'> & {
+  /** Both are absent for an event. */
   envelopeDigest?: Buffer
+  answers?: Buffer | null
 }
+
+const binary = (value: Buffer | null | undefined) => (value ? `\\x${value.toString('hex')}` : null)
 
 const NEW_COLUMNS: readonly Column<NewOutboxRow>[] = [
   { name: 'result_id', type: 'uuid', text: row => row.resultId, plain: true },
@@ -54,7 +60,13 @@ const NEW_COLUMNS: readonly Column<NewOutboxRow>[] = [
   {
     name: 'envelope_digest',
     type: 'bytea',
-    text: ({ envelopeDigest: digest }) => (digest ? `\\x${digest.toString('hex')}` : null),
+    text: row => binary(row.envelopeDigest),
+    plain: true,
+  },
+  {
+    name: 'answers',
+    type: 'bytea',
+    text: row => binary(row.answers),
     plain: true,
   },
   { name: 'body', type: 'text', text: row => row.body, plain: false },
@@ -74,6 +86,7 @@ export async function insertAll(db: Db, rows: readonly NewOutboxRow[]): Promise<
   receipt_id,
   revision,
   envelope_digest,
+  answers,
   body
 )
 select
@@ -84,6 +97,7 @@ select
   v.receipt_id,
   v.revision,
   v.envelope_digest,
+  v.answers,
   v.body
 from ${source}
 returning outbox_id as "outboxId", result_id as "resultId"`,
@@ -107,6 +121,7 @@ export function outboxRowsOfReceipts(columns: {
   replyTo: string
   receiptId: string
   envelope: string
+  answers: string
   written: string
 }): string {
   return `insert into tokenmill.outbox (
@@ -115,7 +130,8 @@ export function outboxRowsOfReceipts(columns: {
   reply_to,
   receipt_id,
   revision,
-  envelope_digest
+  envelope_digest,
+  answers
 )
 select
   current_date,
@@ -123,7 +139,8 @@ select
   ${columns.replyTo},
   ${columns.receiptId},
   revision,
-  ${columns.envelope}
+  ${columns.envelope},
+  ${columns.answers}
 from ${columns.written}
 returning outbox_id as "outboxId", receipt_id as "receiptId", revision`
 }

@@ -49,6 +49,12 @@ export interface Receipt {
   completedAt: number
 }
 
+/** A receipt that is to be written, with what only its outbox row says. */
+export interface NewReceipt extends Receipt {
+  /** The digest of what the envelope asks for; null if it isn't known. A receipt doesn't store it: others could guess at it. */
+  answers: Buffer | null
+}
+
 /** A receipt that was read. The week of `day` (YYYY-MM-DD) is its partition. */
 export interface StoredReceipt extends Receipt {
   day: string
@@ -133,7 +139,13 @@ const NEW_COLUMNS: readonly Column<Receipt>[] = [
   column('completed_at', 'timestamptz', r => moment(r.completedAt)),
 ]
 /** The client to whose results queue the outbox row goes. It isn't a column of the receipt. */
-const ADDRESSEE = column('addressee', 'text', r => addresseeOf(r))
+const ADDRESSEE: Column<NewReceipt> = { name: 'addressee', type: 'text', text: r => addresseeOf(r), plain: false }
+const ANSWERS: Column<NewReceipt> = {
+  name: 'answers',
+  type: 'bytea',
+  text: r => r.answers && binary(r.answers),
+  plain: true,
+}
 const NEW_NAMES = NEW_COLUMNS.map(({ name }) => name).join(', ')
 
 // The day is hidden from the planner: if it saw the day, a plan for one week would look cheaper than a general one, and
@@ -200,6 +212,7 @@ ${outboxRowsOfReceipts({
   replyTo: 'given.reply_to',
   receiptId: 'given.receipt_id',
   envelope: 'given.envelope_digest',
+  answers: 'given.answers',
   written: 'written join given on given.receipt_id = written.receipt_id',
 })}`
 
@@ -213,7 +226,7 @@ export interface Written {
  * Writes receipts of different jobs, and their outbox rows, in this order. Throws LostRace if one of the receipts
  * exists already.
  */
-export async function insertAll(db: Db, receipts: readonly Receipt[]): Promise<Written[]> {
+export async function insertAll(db: Db, receipts: readonly NewReceipt[]): Promise<Written[]> {
   const written = await insertUnclaimed(db, receipts)
   return receipts.map(({ receiptId }) => present(written.get(receiptId)))
 }
@@ -222,7 +235,7 @@ export async function insertAll(db: Db, receipts: readonly Receipt[]): Promise<W
  * Writes receipts of different jobs, and their outbox rows. Returns what was written, by receipt id: receipts that exist
  * already are left out.
  */
-export async function insertUnclaimed(db: Db, receipts: readonly Receipt[]): Promise<ReadonlyMap<string, Written>> {
+export async function insertUnclaimed(db: Db, receipts: readonly NewReceipt[]): Promise<ReadonlyMap<string, Written>> {
   const written = await insertClaimed(db, receipts)
   const lost = receipts.filter(({ receiptId }) => !written.has(receiptId))
   const ids = lost.map(({ receiptId }) => receiptId)
@@ -230,10 +243,10 @@ export async function insertUnclaimed(db: Db, receipts: readonly Receipt[]): Pro
   return new Map([...written, ...(await insertClaimed(db, lost))])
 }
 
-const WRITTEN = [...NEW_COLUMNS, ADDRESSEE]
+const WRITTEN: readonly Column<NewReceipt>[] = [...NEW_COLUMNS, ADDRESSEE, ANSWERS]
 
 /** In the order of the ids, so that two transactions with the same receipts wait without a deadlock. */
-async function insertClaimed(db: Db, receipts: readonly Receipt[]): Promise<Map<string, Written>> {
+async function insertClaimed(db: Db, receipts: readonly NewReceipt[]): Promise<Map<string, Written>> {
   if (receipts.length === 0) return new Map()
   const sorted = receipts.toSorted((a, b) => (a.receiptId < b.receiptId ? -1 : 1))
   const { shape, source, values } = rowSet(WRITTEN, sorted)
@@ -264,10 +277,25 @@ const REVISE = `with revised as (
   where receipt_id = $1 and day = $15 and revision = $10
   returning revision
 )
-${outboxRowsOfReceipts({ clientId: '$12', replyTo: '$11', receiptId: '$1', envelope: '$9', written: 'revised' })}`
+${outboxRowsOfReceipts({
+  clientId: '$12',
+  replyTo: '$11',
+  receiptId: '$1',
+  envelope: '$9',
+  answers: `coalesce($16::bytea, (
+    select told.answers
+    from tokenmill.outbox as told
+    where told.receipt_id = $1 and told.envelope_digest = $9 and told.answers is not null
+    limit 1
+  ))`,
+  written: 'revised',
+})}`
 
-/** Writes a new outcome into a receipt: one revision higher, with another outbox row. */
-export async function revise(db: Db, receipt: Receipt & Pick<StoredReceipt, 'day'>): Promise<Written> {
+/**
+ * Writes a new outcome into a receipt: one revision higher, with another outbox row. `answers` null: the envelope isn't at hand.
+ * Then an earlier outbox row of this envelope says it, as long as it is kept.
+ */
+export async function revise(db: Db, receipt: NewReceipt & Pick<StoredReceipt, 'day'>): Promise<Written> {
   const values = [
     receipt.receiptId,
     receipt.status,
@@ -284,6 +312,7 @@ export async function revise(db: Db, receipt: Receipt & Pick<StoredReceipt, 'day
     receipt.reversal,
     reasonsText(receipt),
     receipt.day,
+    receipt.answers,
   ]
   const { rows } = await db.query<Written>({ text: REVISE, values })
   return present(rows[0])

@@ -47,7 +47,7 @@ describe('a result set', () => {
     expect(data).toEqual({ body: JSON.stringify(RESULTS), jws: JWS })
     const [head = '', payload = ''] = data.jws.split('.').map(part => Buffer.from(part, 'base64url').toString())
     expect(head).toBe('{"alg":"EdDSA","kid":"golden","typ":"tokenmill-result-set+jwt"}')
-    expect(payload).toBe(`{"aud":"${CLIENT}","results":2,"sha256":"DcG1iA3p0wn5qHamFZKVzcpu9EIcTOtevsaP2mvK6dM"}`)
+    expect(payload).toBe(`{"aud":"${CLIENT}","results":2,"sha256":"SqJHuUcFrxQxBjYpJUfde4QUivBILjrckTAzWK2M7bg"}`)
     expect(ResultSet.parse(JSON.parse(data.body))).toEqual(RESULTS)
     const published = schemas()['result-set'] as { 'x-delivery': unknown; 'x-key': { x: string } }
     expect(published['x-delivery']).toEqual(data)

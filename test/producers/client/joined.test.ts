@@ -9,7 +9,7 @@ import { jobId } from '../../../src/job/envelope/ids.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
 import { openRedis } from '../../../src/queue/open.ts'
 import { describeRedis, redisUrl } from '../../support/engines.ts'
-import { answer, fakeWorker, lifecycle, makeParties, type Parties, silent } from '../bundle.ts'
+import { answerWhenSent, fakeWorker, lifecycle, makeParties, type Parties, silent } from '../bundle.ts'
 
 const KIND = 'token-lifecycle'
 const PUT_MS = 50
@@ -88,7 +88,7 @@ describeRedis('callers that ask for the same job', () => {
       { kind: KIND, request: lifecycle(), jti: 'y' },
     ] as const
     const { clientId } = parties.credentials.signingKey
-    void answer(queues, parties, { jti: 'y', kind: KIND })
+    void answerWhenSent(queues, parties, { jti: 'y', kind: KIND })
     // The loop is left while x is unanswered.
     for await (const answered of bulk(two)) {
       expect(answered.item.jti).toBe('y')
@@ -106,7 +106,7 @@ describeRedis('callers that ask for the same job', () => {
     const { bulk } = await open(200)
     const jobs = ['x', 'y'].map(jti => ({ kind: KIND as typeof KIND, request, jti }))
     const readers = [1, 2].map(async () => {
-      void answer(queues, parties, { jti: 'y', kind: KIND })
+      void answerWhenSent(queues, parties, { jti: 'y', kind: KIND })
       for await (const _ of bulk(jobs)) break
     })
     await Promise.all(readers)

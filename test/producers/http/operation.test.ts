@@ -20,15 +20,48 @@ it.each([
       kind: 'token-create',
       receiptId: RECEIPT,
       deadline: Number.POSITIVE_INFINITY,
-      signed: { id: 'j', data: { jws: 'second' }, issuedAt: 0, expiresAt: 0 },
+      signed: { id: 'j', data: { jws: 'second' }, answers: 'asked', issuedAt: 0, expiresAt: 0 },
     },
     { queues: { add: async () => {} } as never, clock: () => 0, isAway: () => false, givenUp: givenUp.signal },
   )
-  const result = { receipt_id: RECEIPT, result_id: 'r', ...told }
+  const result = { receipt_id: RECEIPT, result_id: 'r', kind: 'token-create', answers: 'asked', ...told }
   operation.resolve({ ...result, envelope: nameOf('first') } as never)
   operation.resolve(result as never)
+  operation.resolve({ ...result, envelope: nameOf('second'), kind: 'token-update' } as never)
+  operation.resolve({ ...result, envelope: nameOf('second'), answers: 'else' } as never)
   operation.resolve({ ...result, envelope: nameOf('second'), jti: 'own' } as never)
   expect(await operation.answer).toMatchObject({ envelope: nameOf('second'), jti: 'own' })
+  givenUp.abort()
+})
+
+it('an operation goes again soon after a result that is no answer to it, though the queue took the job', async () => {
+  const givenUp = new AbortController()
+  const sentAt: number[] = []
+  const operation = openOperation(
+    {
+      kind: 'token-create',
+      receiptId: RECEIPT,
+      deadline: Number.POSITIVE_INFINITY,
+      signed: { id: 'j', data: { jws: 'own' }, answers: 'asked', issuedAt: 0, expiresAt: 0 },
+    },
+    {
+      queues: {
+        add: async () => {
+          sentAt.push(performance.now())
+          // Each try comes upon the job of another envelope, but the last.
+          const envelope = nameOf(sentAt.length < 6 ? 'other' : 'own')
+          const result = { receipt_id: RECEIPT, kind: 'token-create', answers: 'asked', envelope }
+          setImmediate(() => operation.resolve(result as never))
+        },
+        get: async () => undefined,
+      } as never,
+      clock: () => 0,
+      isAway: () => false,
+      givenUp: givenUp.signal,
+    },
+  )
+  expect(await operation.answer).toMatchObject({ envelope: nameOf('own') })
+  expect(sentAt).toHaveLength(6)
   givenUp.abort()
 })
 
@@ -51,7 +84,7 @@ it.each<[string, { throws?: Error[]; held?: string; isRefused?: boolean }, boole
       kind: 'token-create',
       receiptId: RECEIPT,
       deadline: 600_000,
-      signed: { id: 'j', data: { jws: 'first' }, issuedAt: 0, expiresAt: 0 },
+      signed: { id: 'j', data: { jws: 'first' }, answers: 'asked', issuedAt: 0, expiresAt: 0 },
     },
     {
       queues: {

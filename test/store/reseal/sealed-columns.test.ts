@@ -43,6 +43,7 @@ const NOT_RESEALED: Record<string, string> = {
   'openid_flow.session_hash': SESSION,
   'openid_flow.state_hash': 'a value that is used once',
   'operation.request_digest': KEYED_HASH,
+  'outbox.answers': 'a plain hash of what a client asked for, which this table alone holds',
   'outbox.envelope_digest': 'a plain hash of what a client signed',
   'pending_act.session_hash': SESSION,
   'person.mac': CODE,

@@ -1,7 +1,7 @@
 // Makes rows as handlers do, for tests of writing effects.
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { systemClock } from '../../../src/clock.ts'
-import type { Receipt } from '../../../src/store/job/receipts.ts'
+import type { NewReceipt } from '../../../src/store/job/receipts.ts'
 import type { StoredToken } from '../../../src/store/token/tokens.ts'
 import { noNetworks } from '../../../workers/networks.ts'
 
@@ -54,7 +54,7 @@ export function token(over: Partial<StoredToken> = {}): StoredToken {
   }
 }
 
-export function receipt(over: Partial<Receipt> = {}): Receipt {
+export function receipt(over: Partial<NewReceipt> = {}): NewReceipt {
   return {
     receiptId: randomUUID(),
     entityId: null,
@@ -65,6 +65,7 @@ export function receipt(over: Partial<Receipt> = {}): Receipt {
     requestDigest: randomBytes(32),
     digestVersion: 1,
     envelopeDigest: randomBytes(32),
+    answers: randomBytes(32),
     replyTo: null,
     reference: null,
     status: 'SUCCEEDED',

@@ -69,7 +69,7 @@ export async function leftBy({ installation, worlds }: Side, { mix, no, order }:
     const results = told.flatMap(one => (one.type === 'result' && one.receipt_id === id ? [one] : []))
     const result = results.toSorted((a, b) => a.revision - b.revision).at(-1)
     if (!result) throw new Error(`job ${named(id)} has no result`)
-    const { result_id, receipt_id, envelope, accepted_at, completed_at, error, ...rest } = result
+    const { result_id, receipt_id, envelope, answers, accepted_at, completed_at, error, ...rest } = result
     // A repeat is answered with the token as it is by then, and a job that was undone meanwhile in one of two ways.
     const isRepeated = mix[jobs.findIndex(job => job.receiptId === id)]?.deliveries === 2
     if (reversed.has(id)) return undefined

@@ -45,7 +45,7 @@ describeEngines('results of a sender that reads sets', engine => {
   }
   /** What a result says, without what differs between two jobs with the same request. */
   function said({ jti, error, ...rest }: Result): string {
-    const own = { result_id: '', receipt_id: '', envelope: '', accepted_at: '', completed_at: '' }
+    const own = { result_id: '', receipt_id: '', envelope: '', answers: '', accepted_at: '', completed_at: '' }
     const common = { ...rest, ...own, revision: 0, attempt: 0 }
     return JSON.stringify([jti.replace(/^[a-z]+/, ''), common, error && { ...error, timestamp: 0 }])
   }

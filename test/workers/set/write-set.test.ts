@@ -63,7 +63,7 @@ describe('single jobs that ask to be written at the same time', () => {
     return { sets, counts }
   }
 
-  const single = (effect: Effect, over: Partial<receipts.Receipt> = {}): Single => {
+  const single = (effect: Effect, over: Partial<receipts.NewReceipt> = {}): Single => {
     const row = receipt(over)
     return { receipt: row, effect, trace: undefined, alone: () => alone({ effect, receipt: row }) }
   }

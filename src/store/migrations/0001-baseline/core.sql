@@ -439,6 +439,9 @@ create table tokenmill.outbox (
   traceparent text,
   -- The envelope that a result answers: nobody else takes it for an answer. Null for events.
   envelope_digest bytea,
+  -- What that envelope asks for, as the result names it: a hash without a key, of what others may guess. So no table that is kept
+  -- longer than this one has it.
+  answers bytea,
   primary key (outbox_id, day),
   constraint outbox_state_is_known check (state in ('NEW', 'SENT'))
 ) partition by range (day);
@@ -1137,7 +1140,8 @@ grant select on tokenmill.batch to tokenmill_reader;
 
 grant select on tokenmill.receipt to tokenmill_reader;
 
-grant select on tokenmill.outbox to tokenmill_reader;
+grant select (outbox_id, day, client_id, reply_to, result_id, receipt_id, revision, body, state, created_at, traceparent,
+  envelope_digest) on tokenmill.outbox to tokenmill_reader;
 
 grant select on tokenmill.reply_queue to tokenmill_reader;
 

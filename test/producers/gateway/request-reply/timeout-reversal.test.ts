@@ -7,6 +7,7 @@ import {
   type TimeoutReversalDeps,
 } from '../../../../producers/gateway/request-reply/timeout-reversal.ts'
 import { Fault } from '../../../../src/errors.ts'
+import { envelopeDigest } from '../../../../src/job/envelope/digest.ts'
 import { receiptId } from '../../../../src/job/envelope/ids.ts'
 import { openLog } from '../../../../src/log.ts'
 import { until } from '../../../support/until.ts'
@@ -43,7 +44,7 @@ it('a reversal that is offered for long leaves no listener behind', async () => 
     store: { query: away },
     clock: Date.now,
     log: openLog('silent'),
-    sign: async () => ({ id: 'j_1', data: { jws: 'x' }, issuedAt: 0, expiresAt: 0 }),
+    sign: async () => ({ id: 'j_1', data: { jws: 'x' }, answers: 'asked', issuedAt: 0, expiresAt: 0 }),
   } as unknown as TimeoutReversalDeps
   const listening = countListeners()
   const reversals = openTimeoutReversals(deps)
@@ -57,12 +58,23 @@ it('a reversal that is offered for long leaves no listener behind', async () => 
   await until(() => listening() - before <= 2, { what: 'nothing listens' })
 })
 
+/** What the worker answers to the reversal of `operationOf`. */
+const answerOf = (more: object) =>
+  ({
+    receipt_id: receiptId('c', reversalJti('r', Buffer.alloc(32).toString('base64url'))),
+    kind: 'reversal',
+    status: 'SUCCEEDED',
+    answers: 'asked',
+    envelope: envelopeDigest('x').toString('base64url'),
+    ...more,
+  }) as never
+
 function openReversals() {
   const deps = {
     queues: { add: async () => {} },
     clock: Date.now,
     log: openLog('silent'),
-    sign: async () => ({ id: 'j_1', data: { jws: 'x' }, issuedAt: 0, expiresAt: 0 }),
+    sign: async () => ({ id: 'j_1', data: { jws: 'x' }, answers: 'asked', issuedAt: 0, expiresAt: 0 }),
   } as unknown as TimeoutReversalDeps
   return openTimeoutReversals(deps)
 }
@@ -75,18 +87,32 @@ it.each([
 ])('a repeat whose job has no time left is told how the earlier reversal ended: %j', async (answer, status) => {
   const reversals = openReversals()
   expect(await reversals.reverse(CALLER, operationOf(true), 'digest')).toBe('REQUIRED')
-  const receipt_id = receiptId('c', reversalJti('r', Buffer.alloc(32).toString('base64url')))
-  reversals.resolve({ receipt_id, ...answer } as never)
+  reversals.resolve(answerOf({ status: 'record' in answer ? 'SUCCEEDED' : 'FAILED', ...answer }))
   expect(await reversals.awaitReversal('r', Date.now() + 10_000)).toBe(true)
   expect(await reversals.reverse(CALLER, operationOf(false), 'digest')).toBe(status)
+  await reversals.close()
+})
+
+it.each([
+  ['of another kind', { kind: 'token-create' }],
+  ['to another request', { answers: 'else', envelope: 'else' }],
+  ['to an earlier envelope that was refused', { status: 'FAILED', envelope: 'else' }],
+  ['that leaves no receipt, to an earlier envelope', { status: 'FAILED', answers: undefined, envelope: 'else' }],
+])('an answer %s does not end the wait for a reversal', async (_, replay) => {
+  const reversals = openReversals()
+  await reversals.reverse(CALLER, operationOf(true), 'digest')
+  reversals.resolve(answerOf({ record: { reversal_status: 'NONE' }, ...replay }))
+  expect(await reversals.awaitReversal('r', Date.now() + 10)).toBe(false)
+  reversals.resolve(answerOf({ record: { reversal_status: 'COMPLETED' } }))
+  expect(await reversals.awaitReversal('r', Date.now() + 10_000)).toBe(true)
+  expect(await reversals.reverse(CALLER, operationOf(false), 'digest')).toBe('COMPLETED')
   await reversals.close()
 })
 
 it('a repeat of a lifecycle action, which may be a deletion that stands, is not told that it was undone', async () => {
   const reversals = openReversals()
   await reversals.reverse(CALLER, operationOf(true, 'token-lifecycle'), 'digest')
-  const receipt_id = receiptId('c', reversalJti('r', Buffer.alloc(32).toString('base64url')))
-  reversals.resolve({ receipt_id, record: { reversal_status: 'COMPLETED' } } as never)
+  reversals.resolve(answerOf({ record: { reversal_status: 'COMPLETED' } }))
   expect(await reversals.reverse(CALLER, operationOf(false, 'token-lifecycle'), 'digest')).toBe('REQUIRED')
   await reversals.close()
 })
