@@ -231,6 +231,7 @@ describeOnRedis('a result that was put back on the results queue', engine => {
         store: vault.store,
         clock: Date.now,
         log: silent,
+        isKeyLive: () => true,
         signingKey: await readSystemKey(dataDir, 'gateway'),
         trusted: { keys: credentials.installationKeys },
         settings: { audience: credentials.audience, timeoutMs: 200_000, inFlightMax: 100 },
