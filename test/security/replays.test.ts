@@ -14,7 +14,7 @@ import { importPublicJwk, makeSigningKey } from '../../src/vault/client-key.ts'
 import { openStatement, sealStatement } from '../../src/vault/key-statement.ts'
 
 const PLACE = 'shop-1'
-const CLIENT = 'c1'
+const CLIENT = 'caaaaaaaaaaaaaaaaaaaaaaaaa'
 const DEED = { action: 'key.rotate', subject: 'seal' }
 const FILE = Buffer.from('{"rows":1}')
 
@@ -135,7 +135,7 @@ describe('a message of another place', () => {
   )
 
   it.each(['a job', 'a result', 'a set of results'])('is not taken by another client: %s', async name => {
-    expect(await MESSAGES[name]?.open(MESSAGES[name]?.seal({ audience: PLACE, client: 'c2' }))).toBe(false)
+    expect(await MESSAGES[name]?.open(MESSAGES[name]?.seal({ audience: PLACE, client: 'cbbbbbbbbbbbbbbbbbbbbbbbbb' }))).toBe(false)
   })
 
   it('is not taken for another act, or another file', async () => {
