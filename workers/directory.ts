@@ -35,6 +35,8 @@ export interface KnownKey {
   publicKey: KeyObject
   /** Whether the key is live now. */
   readonly live: boolean
+  /** Set if somebody else has the key: when that was, ms since the epoch. */
+  stolenAt?: number
   /** Set of a system client's key that no worker had verified yet: to be called when this one does. */
   noteVerified?: () => void
 }
@@ -110,6 +112,7 @@ export async function openDirectory(
         get live() {
           return isLive(key, clock())
         },
+        ...(key.state === 'STOLEN' && key.validUntil !== null ? { stolenAt: key.validUntil } : {}),
         ...(client.system && key.verifiedAt === null ? { noteVerified: noteOnce(clientId, key.kid) } : {}),
       })),
     }

@@ -40,6 +40,8 @@ export interface Work<Request> {
   /** The time of this attempt, ms since the epoch. */
   now: number
   attempt: number
+  /** Somebody else has the key that signed the envelope. */
+  isStolen: boolean
   /** The job was sent with a priority: jobs without one come first. */
   isBackground: boolean
   /** The revision of the job's receipt when this attempt looked it up; 0 if there was none; undefined before that. */

@@ -49,7 +49,7 @@ export function rotate(terminal: Terminal, name: SystemClient, options: Options)
       options,
       { client_id: name, kid, signing_key_file: path, former_until: ended === undefined ? null : moment(ended) },
       ended === undefined
-        ? `${name} signs with ${kid}; its former keys are revoked, within 10 s on every worker.`
+        ? `${name} signs with ${kid}; its former keys are ended, within 10 s on every worker.`
         : `${name} signs with ${kid}; what its former key signed counts until ${moment(ended)}.`,
     )
   })
@@ -86,7 +86,7 @@ async function makeKey({ store, ring }: OpenedVault, { name, path, isStolen }: N
     const client = await clients.hold(db, name)
     if (!client || !isClientGranted(ring, client)) return { refused: 'unknown' }
     const active = (await clients.findClientKeys(db, name)).filter(({ state }) => state === 'ACTIVE')
-    const ended = isStolen ? await revokeAll(db, name) : await retireOldest(db, ring, active)
+    const ended = isStolen ? await endStolen(db, ring, name) : await retireOldest(db, ring, active)
     await clients.insertKey(db, { clientId: name, kid, alg, publicJwk })
     await grantClientKey(db, ring, { clientId: name, kid, alg, publicJwk, ...NEW_KEY })
     // Before the commit: a row without its file would be useless.
@@ -99,10 +99,14 @@ async function makeKey({ store, ring }: OpenedVault, { name, path, isStolen }: N
   )
 }
 
-/** Ends every key of the role that isn't revoked. */
-async function revokeAll(db: Db, name: SystemClient): Promise<string[]> {
-  const keys = (await clients.findClientKeys(db, name)).filter(({ state }) => state !== 'REVOKED')
-  for (const { kid } of keys) await clients.revokeKey(db, name, kid)
+/** Ends every key of the role that may verify something. */
+async function endStolen(db: Db, ring: KeyRing, name: SystemClient): Promise<string[]> {
+  const keys = (await clients.findClientKeys(db, name)).filter(({ state }) => state === 'ACTIVE' || state === 'RETIRED')
+  const at = Date.now()
+  for (const key of keys) {
+    await clients.markStolen(db, name, key.kid, at)
+    if (isClientKeyGranted(ring, key)) await grantClientKey(db, ring, { ...key, state: 'STOLEN', validUntil: at })
+  }
   return keys.map(({ kid }) => kid)
 }
 
@@ -159,6 +163,6 @@ async function sayDropped(terminal: Terminal, { store }: OpenedVault, name: Syst
   const { rows } = await operations.measure(store)
   say(
     terminal,
-    `${rows.toLocaleString('en')} operations wait for an answer. An effect whose caller was told reversal_status REQUIRED in the last 7 days stands if its reversal is dropped: ask such callers to read the token.`,
+    `${rows.toLocaleString('en')} operations wait for an answer. Reversals that the former keys signed before now are done where a worker has verified the request that they undo; later ones are dropped.`,
   )
 }

@@ -108,8 +108,8 @@ describeStore("the keys of tokenmill's own clients", engine => {
     const former = await openGateway()
     const stolen = await run('system', 'rotate', 'gateway', '--stolen', '--yes', '--reason', 'the host was broken into')
     expect(stolen).toMatchObject({ code: 0, stderr: expect.stringContaining('no worker has taken is dropped') })
-    expect(stolen.stdout).toContain('its former keys are revoked')
-    expect((await keys('gateway')).filter(({ state }) => state !== 'REVOKED')).toHaveLength(1)
+    expect(stolen.stdout).toContain('its former keys are ended')
+    expect((await keys('gateway')).filter(({ state }) => state !== 'STOLEN')).toHaveLength(1)
     await until(() => !former.ownKey.isLive())
     expect(await former.ownKey.reasons()).toEqual([
       expect.stringMatching(/^the key of this gateway \(.+\) is not live: .*system rotate gateway/),
@@ -127,12 +127,12 @@ from tokenmill.audit where action = 'system.key.rotate' order by audit_id desc l
     expect(rows).toEqual([{ stolen: 'true', reason: 'the host was broken into' }])
   })
 
-  it.each(['worker', 'scheduler', 'console'] as const)('the key of %s is replaced and revoked alike', async name => {
+  it.each(['worker', 'scheduler', 'console'] as const)('the key of %s is replaced and ended alike', async name => {
     const [former] = await keys(name)
     const { code } = await run('system', 'rotate', name, '--stolen', '--yes')
     expect(code).toBe(0)
     const now = await keys(name)
-    expect(now.find(({ kid }) => kid === former?.kid)?.state).toBe('REVOKED')
+    expect(now.find(({ kid }) => kid === former?.kid)?.state).toBe('STOLEN')
     const own = await readSystemKey(installation.dataDir, name)
     expect(now.filter(({ state }) => state === 'ACTIVE')).toEqual([{ kid: own.kid, state: 'ACTIVE' }])
     expect(await liveKeys.isLive(installation.vault.store, own)).toBe(true)

@@ -101,7 +101,7 @@ function workOf(
   { attempt, isBackground = false, enqueuedAt }: Attempted,
   { catalogue }: Pick<LineDeps, 'catalogue'>,
 ): Work<unknown> {
-  const { jws, block } = authentic
+  const { jws, block, isStolen } = authentic
   const client = limitedTo(claims.only_entity, authentic.client)
   return {
     claims,
@@ -118,6 +118,7 @@ function workOf(
     enqueuedAt,
     now,
     attempt,
+    isStolen,
     isBackground,
   }
 }

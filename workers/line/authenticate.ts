@@ -9,7 +9,7 @@ import { BlockDigest } from '../../src/job/token-batch.ts'
 import type { ReceivedJob } from '../../src/queue/engine.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import type { Deps, Settings } from '../deps.ts'
-import type { Directory } from '../directory.ts'
+import type { Directory, KnownKey } from '../directory.ts'
 
 export type AuthenticateDeps = Pick<Deps, 'directory' | 'catalogue'> & { settings: Pick<Settings, 'audience'> }
 
@@ -21,6 +21,8 @@ export interface Authentic {
   iss: string
   jti: string
   client: Client
+  /** Somebody else has the key that signed it. */
+  isStolen: boolean
 }
 
 export async function authenticate(
@@ -34,7 +36,7 @@ export async function authenticate(
   if (block !== undefined && block.length > ENVELOPE.blockBytesMax) return 'oversized'
   const signed = await verified(jws, directory)
   if (typeof signed === 'string') return signed
-  const { payload, sender } = signed
+  const { payload, sender, isStolen } = signed
   if (payload['aud'] !== audience) return 'audience'
   const identity = Identity.safeParse(payload)
   if (!identity.success) return 'claims'
@@ -45,7 +47,7 @@ export async function authenticate(
   const servesRevoked = onBehalf !== undefined && entry?.servesRevoked
   if (!client || (client.revokedAt !== null && !servesRevoked)) return 'unknown_client'
   if (!blockBelongs(block, payload, entry)) return 'block'
-  return { jws, block, payload, iss, jti, client }
+  return { jws, block, payload, iss, jti, client, isStolen }
 }
 
 /** The client that a dropped job claims, if it exists. Nobody has proved the claim. */
@@ -58,21 +60,30 @@ export async function claimedClient(job: ReceivedJob, directory: Directory): Pro
   return (await directory.client(claimed))?.client.clientId
 }
 
-/** The payload, and the client that signed it with a live key. */
+/** The payload, and the client that signed it with a live key, or with one that was stolen later. */
 async function verified(
   jws: string,
   directory: Directory,
-): Promise<{ payload: Record<string, unknown>; sender: Client } | Drop> {
+): Promise<{ payload: Record<string, unknown>; sender: Client; isStolen: boolean } | Drop> {
   const peeked = peek(jws)
   if (typeof peeked === 'string') return peeked
   const sender = await directory.client(peeked.iss)
   if (!sender) return 'unknown_client'
   const key = sender.keys.find(({ kid }) => kid === peeked.kid)
   if (!key) return 'unknown_key'
-  if (sender.client.revokedAt !== null || !key.live) return 'revoked'
+  const isStolen = !key.live && countsThoughStolen(key, peeked.payload)
+  if (sender.client.revokedAt !== null || !(key.live || isStolen)) return 'revoked'
   if (key.alg !== peeked.alg || !verify(jws, key)) return 'signature'
   key.noteVerified?.()
-  return { payload: peeked.payload, sender: sender.client }
+  return { payload: peeked.payload, sender: sender.client, isStolen }
+}
+
+/**
+ * Of what a stolen key signed only reversals count, which wait for up to seven days, and of these those that say that they were
+ * signed before the theft. workers/reversal.ts asks more of them, because a thief can say so, too.
+ */
+function countsThoughStolen({ stolenAt }: KnownKey, { kind, iat }: Record<string, unknown>): boolean {
+  return stolenAt !== undefined && kind === 'reversal' && typeof iat === 'number' && iat * 1000 <= stolenAt
 }
 
 /**

@@ -28,6 +28,7 @@ const MARK_OF = {
   RETIRED: 'former',
   DESTROYED: 'gone',
   REVOKED: 'gone',
+  STOLEN: 'gone',
 } as const satisfies Record<string, Mark>
 
 export function keyState(state: keyof typeof MARK_OF): Html {

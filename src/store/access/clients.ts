@@ -31,7 +31,8 @@ export interface ClientKey {
   kid: string
   alg: Algorithm
   publicJwk: Record<string, unknown>
-  state: 'ACTIVE' | 'RETIRED' | 'REVOKED'
+  /** STOLEN: only of a system client; of what it signed before `validUntil` its reversals count (workers/reversal.ts). */
+  state: 'ACTIVE' | 'RETIRED' | 'REVOKED' | 'STOLEN'
   /** Until when a retired key still verifies signatures, ms since the epoch. */
   validUntil: number | null
   createdAt: number
@@ -304,6 +305,17 @@ export async function retireKey(db: Db, clientId: string, kid: string, validUnti
 set state = 'RETIRED', valid_until = $3
 where client_id = $1 and kid = $2 and state <> 'REVOKED'`,
     values: [clientId, kid, new Date(validUntil)],
+  })
+  return count === 1
+}
+
+/** Ends a key that was stolen at this time (ms since the epoch). False if it doesn't exist or is revoked. */
+export async function markStolen(db: Db, clientId: string, kid: string, at: number): Promise<boolean> {
+  const { count } = await db.query({
+    text: `update tokenmill.client_key
+set state = 'STOLEN', valid_until = $3
+where client_id = $1 and kid = $2 and state <> 'REVOKED'`,
+    values: [clientId, kid, new Date(at)],
   })
   return count === 1
 }

@@ -144,8 +144,8 @@ create table tokenmill.client_key (
   mac bytea,
   mac_version smallint,
   primary key (client_id, kid),
-  constraint client_key_state_is_known check (state in ('ACTIVE', 'RETIRED', 'REVOKED')),
-  constraint retired_key_has_an_end check (state <> 'RETIRED' or valid_until is not null),
+  constraint client_key_state_is_known check (state in ('ACTIVE', 'RETIRED', 'REVOKED', 'STOLEN')),
+  constraint retired_key_has_an_end check (state not in ('RETIRED', 'STOLEN') or valid_until is not null),
   constraint client_key_mac_names_its_key check ((mac is null) = (mac_version is null))
 );
 
