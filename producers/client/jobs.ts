@@ -121,8 +121,8 @@ export function openJobs(resendMs: number, clock: () => number, onAnswered: () =
   function isKnown(result: Result): boolean {
     const { receipt_id: receiptId, revision } = result
     const found = results.get(receiptId)
-    if (!found || !isRevision(result, found))
-      return answered.has(receiptId) && answered.get(receiptId) === result.answers
+    const asked = answered.get(receiptId)
+    if (!found || !isRevision(result, found)) return asked !== undefined && (result.answers ?? asked) === asked
     if (revision > found.result.revision) keep(receiptId, { ...found, result })
     return true
   }
