@@ -1,4 +1,5 @@
 // The keys by which tokenmill's own processes sign: how they are replaced, and what a process says whose key isn't live.
+import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { readSystemKey } from '../../cli/open/system-clients.ts'
 import { openGatewayMetrics } from '../../producers/gateway/metrics.ts'
@@ -8,17 +9,22 @@ import { CATALOGUE } from '../../src/job/composition.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import * as liveKeys from '../../src/store/access/live-keys.ts'
+import * as receipts from '../../src/store/job/receipts.ts'
+import { type Counters, openCounters } from '../security/metrics.ts'
 import { runCommand } from '../support/command.ts'
 import { describeStore } from '../support/engines.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
 import { startCommand } from '../support/process.ts'
+import { openSystemDesk, type SystemDesk } from '../support/system-requests.ts'
+import { testPan } from '../support/test-pan.ts'
 import { until } from '../support/until.ts'
 
 describeStore("the keys of tokenmill's own clients", engine => {
   let installation: Installation
+  let counters: Counters
   beforeAll(async () => {
     installation = await openInstallation(engine)
-    await installation.openWorkers({ roles: ['interactive'] })
+    counters = openCounters(await installation.openWorkers())
   })
   const closers: (() => Promise<unknown>)[] = []
   afterEach(async () => {
@@ -54,6 +60,15 @@ describeStore("the keys of tokenmill's own clients", engine => {
     closers.push(gateway.close)
     await gateway.ready
     return { gateway, ownKey, kid: signingKey.kid }
+  }
+  /** Sends what the desk signs until a worker drops it: its key has ended. */
+  async function untilDropped(desk: SystemDesk): Promise<void> {
+    const drops = () => counters.read('tokenmill_envelopes_refused_total', { reason: 'revoked' })
+    const before = await drops()
+    await until(async () => {
+      await desk.send('token-lifecycle', { id: `r${'b'.repeat(26)}`, action: 'SUSPEND' })
+      return (await drops()) > before
+    })
   }
   const ask = (gateway: RequestReply) => {
     const { signingKey, userId, entityId } = installation.credentials
@@ -125,6 +140,39 @@ describeStore("the keys of tokenmill's own clients", engine => {
 from tokenmill.audit where action = 'system.key.rotate' order by audit_id desc limit 1`,
     })
     expect(rows).toEqual([{ stolen: 'true', reason: 'the host was broken into' }])
+  })
+
+  it('of what a stolen key signed only a reversal from before the theft counts, of what a gateway really asked for', async () => {
+    const client = await installation.connect()
+    const card = async (index: number) => ({
+      token_scope: installation.scope,
+      ...(await client.encryptCard({ cardNumber: testPan(index), expiryMonth: 12, expiryYear: 2031 })),
+    })
+    const desk = await openSystemDesk(installation, 'gateway')
+    closers.push(desk.close)
+    const [one, two] = [await desk.send('token-create', await card(1)), await desk.send('token-create', await card(2))]
+    expect(await desk.answer(one)).toMatchObject({ code: 200 })
+    expect(await desk.answer(two)).toMatchObject({ code: 200 })
+    const own = await client.submit('token-create', await card(3))
+    expect(await client.result(own)).toMatchObject({ code: 200 })
+    expect((await run('system', 'rotate', 'gateway', '--stolen', '--yes')).code).toBe(0)
+    const stolenAt = Date.now()
+    await untilDropped(desk)
+    const reverse = ({ receiptId: receipt_id, envelope }: { receiptId: string; envelope: string }, now: number) =>
+      desk.send('reversal', { receipt_id, envelope }, { now })
+    // As a thief who says that it was signed before.
+    const others = await reverse({ receiptId: own.receiptId, envelope: own.envelope }, stolenAt - 60_000)
+    expect(await desk.answer(others)).toMatchObject({ status: 'FAILED', code: 400 })
+    const unheard = await reverse({ receiptId: randomUUID(), envelope: one.envelope }, stolenAt - 60_000)
+    expect(await desk.answer(unheard)).toMatchObject({ status: 'FAILED', code: 400 })
+    const early = await reverse(one, stolenAt - 60_000)
+    expect(await desk.answer(early)).toMatchObject({ record: { reversal_status: 'COMPLETED' } })
+    const late = await reverse(two, stolenAt + 2_000)
+    const dropped = async () => (await installation.queues.depth('reversal')).waiting === 0
+    await until(dropped)
+    expect(await receipts.find(installation.vault.store, two.receiptId)).toMatchObject({ status: 'SUCCEEDED' })
+    expect(await receipts.find(installation.vault.store, late.receiptId)).toBeUndefined()
+    expect(await receipts.find(installation.vault.store, own.receiptId)).toMatchObject({ status: 'SUCCEEDED' })
   })
 
   it.each(['worker', 'scheduler', 'console'] as const)('the key of %s is replaced and ended alike', async name => {

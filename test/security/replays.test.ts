@@ -135,7 +135,9 @@ describe('a message of another place', () => {
   )
 
   it.each(['a job', 'a result', 'a set of results'])('is not taken by another client: %s', async name => {
-    expect(await MESSAGES[name]?.open(MESSAGES[name]?.seal({ audience: PLACE, client: 'cbbbbbbbbbbbbbbbbbbbbbbbbb' }))).toBe(false)
+    expect(
+      await MESSAGES[name]?.open(MESSAGES[name]?.seal({ audience: PLACE, client: 'cbbbbbbbbbbbbbbbbbbbbbbbbb' })),
+    ).toBe(false)
   })
 
   it('is not taken for another act, or another file', async () => {
