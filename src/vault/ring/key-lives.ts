@@ -155,7 +155,7 @@ export function withKeys(
 
 /** These lives with another phase, in the same epoch. */
 export function withPhase(lives: KeyLives, phase: Omit<Phase, 'turn'>): KeyLives {
-  return { ...lives, phase: { turn: lives.phase.turn + 1, ...phase } }
+  return { ...lives, phase: { ...phase, turn: lives.phase.turn + 1 } }
 }
 
 /** Adds a version that isn't in use yet. */
