@@ -59,6 +59,8 @@ export interface Installation {
     name: string,
     options?: { entity?: string; roles?: Role[]; names?: NameRule },
   ): Promise<{ clientFile: string; credentials: Credentials; scope: string }>
+  /** Signs the rights of clients as a worker does, after a test has changed them and has no workers. */
+  signRights(): Promise<void>
   /** Starts workers in separate processes. */
   startWorkers(options?: WorkerOptions): Promise<Supervised>
   /** Opens workers in this process (workers.ts). */
@@ -148,6 +150,7 @@ export async function openInstallation(
     queues,
     ...first,
     addClient,
+    signRights,
     async startWorkers({ script = WORKER_SCRIPT, processes = 1, roles, env: added } = {}) {
       const workers = supervise({
         log: session.log,

@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { SignJWT, UnsecuredJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { grantClientKey, NEW_KEY } from '../../../../src/acts/grants.ts'
 import * as clients from '../../../../src/store/access/clients.ts'
 import { describeStore } from '../../../support/engines.ts'
 import { type Installation, openInstallation } from '../../../support/installation.ts'
@@ -260,8 +261,11 @@ describeStore('credentials', engine => {
       const keys = { 'may-verify': ['verify'], 'may-sign': ['sign'] }
       for (const [kid, operations] of Object.entries(keys)) {
         const publicJwk = { ...foreign.publicKey.export({ format: 'jwk' }), key_ops: operations }
-        await clients.insertKey(store, { clientId, kid, alg: 'EdDSA', publicJwk })
+        const key = { clientId, kid, alg: 'EdDSA' as const, publicJwk }
+        await clients.insertKey(store, key)
+        await grantClientKey(store, installation.vault.ring, { ...key, ...NEW_KEY })
       }
+      await installation.signRights()
       const by = (kid: string) => signed(claims(), { key: foreign.privateKey, header: { kid, alg: 'EdDSA' } })
       await until(async () => (await ask(await by('may-verify'))) === BELIEVED)
       expect(await ask(await by('may-sign'))).toBe(401)
