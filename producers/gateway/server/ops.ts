@@ -4,7 +4,8 @@
 import type { Health } from '../../../src/health.ts'
 import { jwksOf } from '../../../src/vault/key-statement.ts'
 import type { GatewayApp } from '../app.ts'
-import type { GatewayDeps } from '../deps.ts'
+import type { SigningKeys } from '../signing-keys.ts'
+import type { ServerDeps } from './service.ts'
 
 const PUBLIC = { config: { access: 'public' }, schema: { hide: true } } as const
 /**
@@ -15,7 +16,10 @@ const WATCH = { config: { access: 'public', rateLimit: false }, schema: { hide: 
 const HOME = { documentation: '/docs', openapi: '/openapi.json' } as const
 const HOMES = ['/', '/oidc', '/oidc/']
 
-export function opsRoutes(app: GatewayApp, { trusted, health }: Pick<GatewayDeps, 'trusted' | 'health'>): void {
+export function opsRoutes(
+  app: GatewayApp,
+  { trusted, health }: Pick<ServerDeps, 'health'> & { trusted: Pick<SigningKeys, 'list'> },
+): void {
   opsPages(app, health)
   app.get('/.well-known/jwks.json', PUBLIC, async (_request, reply) => {
     return reply.type('application/json; charset=utf-8').send(jwksOf(await trusted.list()))

@@ -197,7 +197,10 @@ describeStore('credentials', engine => {
       const { clientId } = two.credentials.signingKey
       const store = installation.vault.store
       const publicJwk = foreign.publicKey.export({ format: 'jwk' }) as Record<string, unknown>
-      await clients.insertKey(store, { clientId, kid: 'second', alg: 'EdDSA', publicJwk })
+      const second = { clientId, kid: 'second', alg: 'EdDSA' as const, publicJwk }
+      await clients.insertKey(store, second)
+      await grantClientKey(store, installation.vault.ring, { ...second, ...NEW_KEY })
+      await installation.signRights()
       expect(await ask(await token())).toBe(401)
       await clients.retireKey(store, clientId, 'second', Date.now() + 3_600_000)
       await until(async () => (await ask(await token())) === BELIEVED)
