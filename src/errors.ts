@@ -271,6 +271,8 @@ export const FAULTS = {
   store_denied: { verdict: 'retry', text: 'The token store denies a right.' },
   contention: { verdict: 'retry', text: 'Other jobs changed the same rows, at every attempt.' },
   key_unavailable: { verdict: 'retry', text: 'A key of the vault could not be loaded.' },
+  rights_unknown: { verdict: 'retry', text: 'No worker has signed yet which clients are live.' },
+  capture_unproved: { verdict: 'retry', text: 'No believed key of the installation has signed a capture key.' },
   kek_away: { verdict: 'retry', text: 'The key-encryption key cannot be reached.' },
   deadline: { verdict: 'retry', text: 'The attempt exceeded its time limit.' },
   files_away: { verdict: 'retry', text: 'The folder of report files (REPORTS_URL) cannot be reached.' },

@@ -96,7 +96,7 @@ export async function watchSigning(
 }
 
 /** The most keys that a client's file may hold. */
-const CLIENT_KEYS_MAX = 32
+export const CLIENT_KEYS_MAX = 32
 
 /** The signing keys that tokenmill made, newest first. */
 export async function findOwnKeys(

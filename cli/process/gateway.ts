@@ -11,7 +11,7 @@ import { readNotification } from '../../src/scheme/notification.ts'
 import { readSchemeFile } from '../../src/scheme/scheme-file.ts'
 import { startBeat } from '../../src/store/access/beat.ts'
 import { poolsOf } from '../open/connections.ts'
-import { openGatewayRing } from '../open/gateway-keys.ts'
+import { openGatewayKeys } from '../open/gateway-keys.ts'
 import { follow } from '../open/key-ring.ts'
 import { openKeyless, openOwnQueues, type Session } from '../open/open.ts'
 import { baseUrlOf } from '../open/register-client.ts'
@@ -43,7 +43,7 @@ export async function serveGateway(session: Session): Promise<Gateway> {
     statementMsMax: STATEMENT_MS_MAX,
   })
   const { store, signingKey, tls } = keyless
-  const ring = await openGatewayRing(session, store)
+  const { ring, trusted } = await openGatewayKeys(session, store)
   follow({ ring, log, lifetime })
   const queues = await openOwnQueues(session, keyless, poolsOf(session, 'gateway').queues)
   const outbound = openOutbound({ privateHosts: config.privateHosts, connections: ISSUER_CONNECTIONS })
@@ -52,7 +52,7 @@ export async function serveGateway(session: Session): Promise<Gateway> {
   const registry = openRegistry({ role: 'gateway' })
   const services = gatewayServices({ choices: config, reportFiles: findReportFiles(session), notifications })
   const tracer = await openTracing(session, registry, { role: 'gateway' })
-  const opened = { config, log, registry, lifetime, store, queues, outbound, signingKey, ring, tls }
+  const opened = { config, log, registry, lifetime, store, queues, outbound, signingKey, ring, trusted, tls }
   return openGateway({
     ...opened,
     catalogue: CATALOGUE,

@@ -136,7 +136,8 @@ function readInstallationKeys(file: ClientFile, statements: readonly string[]): 
   return keys
 }
 
-function importInstallationKey(jwk: Jwk): [string, { alg: Algorithm; publicKey: KeyObject }] {
+/** A key of `installation_keys`. Throws `ConfigError` for a JWK that is none. */
+export function importInstallationKey(jwk: Jwk): [string, { alg: Algorithm; publicKey: KeyObject }] {
   const { kid, alg, key } = importPublicJwk(jwk)
   return [kid, { alg, publicKey: key }]
 }

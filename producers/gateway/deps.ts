@@ -8,10 +8,12 @@ import type { Scope } from '../../src/store/access/scopes.ts'
 import type { Store } from '../../src/store/pool.ts'
 import type { ShownScheme } from '../../src/token/scheme.ts'
 import type { RoleRing } from '../../src/vault/ring/role-ring.ts'
+import type { TellUngranted } from '../../src/vault/ring/ungranted.ts'
 import type { Directory } from './directory.ts'
 import type { GatewayMetrics } from './metrics.ts'
 import type { RequestReply, RequestReplySettings } from './request-reply/request-reply.ts'
 import type { ServerDeps, ServerSettings, Service } from './server/service.ts'
+import type { SigningKeys } from './signing-keys.ts'
 
 export interface GatewaySettings extends RequestReplySettings, ServerSettings {
   /** The largest body of a batch, in bytes. */
@@ -34,9 +36,13 @@ export interface GatewayDeps extends ServerDeps {
   ring: RoleRing
   schemeTokens: SchemeTokens
   directory: Directory
+  /** The installation's signing keys that this process believes. */
+  trusted: SigningKeys
   requestReply: RequestReply
   clock: Clock
   metrics: GatewayMetrics
+  /** Told of a row that grants rights, and that isn't believed here. */
+  onUngranted: TellUngranted
 }
 
 export type GatewayService = Service<GatewayDeps>

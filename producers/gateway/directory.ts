@@ -14,9 +14,17 @@ import type { Store } from '../../src/store/pool.ts'
 import * as binRanges from '../../src/store/token/bin-ranges.ts'
 import { type BinRange, BUILT_IN_RANGES } from '../../src/token/bin.ts'
 import { importPublicJwk, mayVerify } from '../../src/vault/client-key.ts'
-import { clientKeyText, clientText, isGranted, type MacOfRow, scopeText } from '../../src/vault/ring/grants.ts'
+import {
+  clientKeyText,
+  clientText,
+  type GrantKind,
+  isGranted,
+  type MacOfRow,
+  scopeText,
+} from '../../src/vault/ring/grants.ts'
 import type { LiveRing } from '../../src/vault/ring/key-ring.ts'
 import { withReload } from '../../src/vault/ring/reload.ts'
+import type { TellUngranted } from '../../src/vault/ring/ungranted.ts'
 
 export interface KnownUser {
   client: Client
@@ -46,23 +54,45 @@ const BELIEVED_MS = 4_000
 const RANGES_MS = 60_000
 const ENTRIES_MAX = 10_000
 
-/** `ring`: in a process that has the vault's keys; rows that tokenmill didn't write are absent there. */
-export function openDirectory(store: Store, clock: Clock, ring?: Pick<LiveRing, 'grantMacBy' | 'refresh'>): Directory {
-  const isOurs = async (text: string, row: MacOfRow) =>
-    ring === undefined || (await withReload(ring, async () => isGranted(ring, text, row)))
+/** Whether tokenmill wrote the row; `text` is what its code covers. */
+export type IsOurs = (kind: GrantKind, text: string, row: MacOfRow) => Promise<boolean>
+
+/** By the codes of the rows: in a process that has the vault's keys. */
+export function byCodes(ring: Pick<LiveRing, 'grantMacBy' | 'refresh'>): IsOurs {
+  return (_kind, text, row) => withReload(ring, async () => isGranted(ring, text, row))
+}
+
+interface Opened {
+  store: Store
+  clock: Clock
+  /** A row for which it returns false is absent. */
+  isOurs: IsOurs
+  /** Told of each such row, each time that it is read. */
+  onUngranted: TellUngranted
+}
+
+export function openDirectory({ store, clock, isOurs, onUngranted }: Opened): Directory {
+  const isProved = async (kind: GrantKind, id: string, text: string, row: MacOfRow) => {
+    const ours = await isOurs(kind, text, row)
+    if (!ours) onUngranted(kind, id)
+    return ours
+  }
   const lasting = (ms: number) => ({ max: ENTRIES_MAX, lifetime: { ms, clock } })
   const userOf = cached(async (userId): Promise<KnownUser | undefined> => {
     const found = await clientUsers.findByUser(store, userId)
     if (!found || found.client.system || found.client.revokedAt !== null) return undefined
-    if (!(await isOurs(clientText(found.client), found.client))) return undefined
-    const keys: UserKey[] = []
-    for (const key of await clients.findClientKeys(store, found.client.clientId))
-      if (mayVerify(key.publicJwk) && (await isOurs(clientKeyText(key), key))) keys.push(userKeyOf(key, clock))
-    return { ...found, keys }
+    const { clientId } = found.client
+    if (!(await isProved('client', clientId, clientText(found.client), found.client))) return undefined
+    const all = (await clients.findClientKeys(store, clientId)).filter(key => mayVerify(key.publicJwk))
+    const live = all.map(key => ({ key, known: userKeyOf(key, clock) })).filter(({ known }) => known.live)
+    const proved = await Promise.all(
+      live.map(({ key }) => isProved('client-key', `${clientId} ${key.kid}`, clientKeyText(key), key)),
+    )
+    return { ...found, keys: live.flatMap(({ known }, index) => (proved[index] ? [known] : [])) }
   }, lasting(BELIEVED_MS))
   const scopeOf = cached(async tokenScope => {
     const scope = await scopes.find(store, tokenScope)
-    return scope && (await isOurs(scopeText(scope), scope)) ? scope : undefined
+    return scope && (await isProved('scope', tokenScope, scopeText(scope), scope)) ? scope : undefined
   }, lasting(BELIEVED_MS))
   const rangesOf = cached(async () => {
     const imported = await binRanges.findAll(store)

@@ -14,16 +14,16 @@ import { openOwnOps, portOf } from '../../src/ops.ts'
 import type { Outbound } from '../../src/outbound.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import * as liveKeys from '../../src/store/access/live-keys.ts'
-import * as signingKeys from '../../src/store/access/signing-keys.ts'
 import type { Store } from '../../src/store/pool.ts'
 import * as storeServer from '../../src/store/server.ts'
 import type { Tracer } from '../../src/trace/tracer.ts'
 import type { RoleRing } from '../../src/vault/ring/role-ring.ts'
+import { openTellUngranted } from '../../src/vault/ring/ungranted.ts'
+import type { TrustedKeys } from '../client/trusted-keys.ts'
 import { listen, type Tls } from '../http/listen.ts'
 import { watchOwnKey } from '../http/own-key.ts'
-import { openStoredKeys } from '../stored-keys.ts'
 import type { GatewayDeps, GatewayService, SchemeTokens } from './deps.ts'
-import { openDirectory } from './directory.ts'
+import { type IsOurs, openDirectory } from './directory.ts'
 import { openGatewayMetrics } from './metrics.ts'
 import { refusesClock } from './operations/write.ts'
 import { openRequestReply, type RequestReply } from './request-reply/request-reply.ts'
@@ -31,6 +31,8 @@ import { openAuthenticate } from './server/authenticate.ts'
 import { knownIn } from './server/idempotency-key.ts'
 import { openBearerFor } from './server/issuers.ts'
 import { openServer } from './server/server.ts'
+import { openSignedRights } from './signed-rights.ts'
+import { openSigningKeys } from './signing-keys.ts'
 
 export interface Opened {
   config: Pick<
@@ -59,6 +61,8 @@ export interface Opened {
   outbound: Outbound
   signingKey: SigningKey
   ring: RoleRing
+  /** The installation's signing keys of this host's files. */
+  trusted: TrustedKeys
   /** Absent in a product without networks: no record shows a scheme token. */
   schemeTokens?: SchemeTokens
   tls: Tls | undefined
@@ -111,8 +115,13 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
     resendMs: config.resendMs,
     receiptDays: config.receiptDays,
   }
-  const trusted = await openStoredKeys(() => signingKeys.findPublic(store), clock)
   const metrics = openGatewayMetrics(registry, catalogue.kinds)
+  const onUngranted = openTellUngranted(log, metrics.ungranted)
+  const believing = { store, clock, log }
+  const trusted = await openSigningKeys({ ...believing, trusted: opened.trusted, ungranted: metrics.ungranted })
+  lifetime.onClose('signing keys', trusted.stop)
+  const rights = await openSignedRights({ ...believing, audience: config.audience, trusted })
+  lifetime.onClose('rights of clients', rights.stop)
   const ownKey = await watchOwnKey(signingKey, { ask: () => liveKeys.isLive(store, signingKey), log })
   lifetime.onClose('own key', ownKey.stop)
   const shared = { queues, store, signingKey, isKeyLive: ownKey.isLive, trusted, settings, clock, metrics, log }
@@ -123,10 +132,12 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
     store: storeServer.watched(store),
     queue: queues,
     clock: { aheadMs },
-    others: ownKey.reasons,
+    others: async () => [...(await ownKey.reasons()), ...trusted.reasons(), ...rights.reasons()],
     collect: async () => metrics.inFlight.set(requestReply.inFlight()),
   })
-  const directory = openDirectory(store, clock)
+  // The list names clients and their keys, and no scope.
+  const isOurs: IsOurs = async (kind, text) => kind === 'scope' || rights.has(text)
+  const directory = openDirectory({ store, clock, isOurs, onUngranted })
   const bearer = openBearerFor(config, opened.outbound, clock)
   const authenticate = openAuthenticate({ directory, apiKeys: ring, bearer })
   const deps: GatewayDeps = {
@@ -138,11 +149,13 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
     ring,
     schemeTokens: opened.schemeTokens ?? NO_SCHEME_TOKENS,
     directory,
+    trusted,
     authenticate,
     isKnownKey: knownIn(store),
     requestReply,
     clock,
     metrics,
+    onUngranted,
     health,
     log,
     tracer: opened.tracer,

@@ -2,6 +2,7 @@
 // (three-ds/metrics.ts).
 import { REVERSAL_STATUSES } from '../../src/job/problem.ts'
 import type { MetricsRegistry } from '../../src/metrics.ts'
+import { openUngrantedCounter } from '../../src/vault/ring/ungranted.ts'
 
 export type HttpMetrics = ReturnType<typeof openHttpMetrics>
 export type GatewayMetrics = ReturnType<typeof openGatewayMetrics>
@@ -21,6 +22,7 @@ export function openGatewayMetrics(registry: MetricsRegistry, kinds: readonly st
   const { counter, histogram } = registry
   return {
     ...openHttpMetrics(registry),
+    ungranted: openUngrantedCounter(registry),
     waits: histogram('gateway_wait_seconds', 'From acceptance over HTTP to the end of the work.', { kind: kinds }),
     answers: histogram('gateway_answer_seconds', 'From acceptance over HTTP to the answer.', { kind: kinds }),
     timeouts: counter('gateway_timeouts_total', 'Operations over HTTP that were not answered in time.', {

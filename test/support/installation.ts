@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { HEAP_FLAGS } from '../../bin/launch.mjs'
+import { openInstallationKey } from '../../cli/open/installation-key.ts'
 import { followKeys } from '../../cli/open/key-ring.ts'
 import { makeScope } from '../../cli/open/make-scope.ts'
 import { type OpenedVault, openQueues, openSession, openVault, type Session, withQueues } from '../../cli/open/open.ts'
@@ -21,6 +22,7 @@ import type { NameRule } from '../../src/job/envelope/names.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { queueConnections } from '../../src/store/connection/plan.ts'
 import { withQueueOwner } from '../../src/store/queue-pool.ts'
+import { tellBegin } from '../../workers/process/live-keys.ts'
 import { type Supervised, supervise } from '../../workers/process/supervise.ts'
 import { WORKER_ROLES, type WorkerRole } from '../../workers/process/worker-settings.ts'
 import type { Engine } from './engines.ts'
@@ -57,6 +59,8 @@ export interface Installation {
     name: string,
     options?: { entity?: string; roles?: Role[]; names?: NameRule },
   ): Promise<{ clientFile: string; credentials: Credentials; scope: string }>
+  /** Signs the rights of clients as a worker does, after a test has changed them and has no workers. */
+  signRights(): Promise<void>
   /** Starts workers in separate processes. */
   startWorkers(options?: WorkerOptions): Promise<Supervised>
   /** Opens workers in this process (workers.ts). */
@@ -102,6 +106,12 @@ export async function openInstallation(
   await followKeys({ ring: vault.ring, log, lifetime }, SEALED)
   const queues = await openQueues(session, vault.database, queueConnections(8))
   const connections: Client[] = []
+  /** Gateways believe a client that a worker has signed, and not every test has workers. Senders are told nothing. */
+  const signRights = async () => {
+    const key = await openInstallationKey(vault.store, vault.halves)
+    const deps = { ...vault, queues: { ...queues, setNotice: async () => {} }, log, catalogue: CATALOGUE }
+    await tellBegin(deps, session.config.audience, () => ({ key, newKeys: [] }))
+  }
   const addClient: Installation['addClient'] = async (name, { entity = ENTITY, roles = ROLES, names } = {}) => {
     const outDir = join(dataDir, 'clients', name)
     const clientFile = join(outDir, 'client.json')
@@ -128,6 +138,7 @@ export async function openInstallation(
       baseUrl: 'http://127.0.0.1:8080/oidc',
     })
     await writeFile(clientFile, JSON.stringify({ ...file, token_scope: scope.tokenScope }))
+    await signRights()
     return { clientFile, credentials: await readCredentials(clientFile), scope: scope.tokenScope }
   }
   const first = await addClient('first')
@@ -139,6 +150,7 @@ export async function openInstallation(
     queues,
     ...first,
     addClient,
+    signRights,
     async startWorkers({ script = WORKER_SCRIPT, processes = 1, roles, env: added } = {}) {
       const workers = supervise({
         log: session.log,

@@ -1,18 +1,28 @@
 // Publishes the list of live keys, signed by the installation, with the features that every live worker understands: on
-// each change, and every few seconds. Any worker process may publish it. On the PostgreSQL engine there is no list: a
-// sender asks the store.
+// each change, and every few seconds. Any worker process may publish it. Gateways read it from the store. Senders read it
+// from Redis; on the PostgreSQL engine a sender asks the store which keys are live.
 
-import { LIVE_KEYS, makeLiveKeys, sealLiveKeys } from '../../src/job/answer/live-keys.ts'
+import {
+  isNamed,
+  LIVE_KEYS,
+  type LiveRows,
+  makeLiveKeys,
+  rightsHash,
+  sealLiveKeys,
+} from '../../src/job/answer/live-keys.ts'
 import type { Signing } from '../../src/job/answer/result.ts'
 import { commonFeatures, SPEAKING } from '../../src/job/envelope/features.ts'
 import { describeError } from '../../src/log.ts'
 import { every } from '../../src/recurring.ts'
+import type { ClientKey } from '../../src/store/access/clients.ts'
 import * as liveKeys from '../../src/store/access/live-keys.ts'
 import * as liveList from '../../src/store/access/live-list.ts'
 import * as processes from '../../src/store/access/processes.ts'
+import { clientKeyText, clientText, isGranted } from '../../src/vault/ring/grants.ts'
+import { withReload } from '../../src/vault/ring/reload.ts'
 import type { Deps } from '../deps.ts'
 
-type TellDeps = Pick<Deps, 'store' | 'queues' | 'log' | 'catalogue'>
+type TellDeps = Pick<Deps, 'store' | 'queues' | 'log' | 'catalogue' | 'ring'>
 
 const LOOK_MS = 1_000
 /** One second less than the interval, because turns are looked for once a second. */
@@ -20,31 +30,53 @@ const TURN_MS = LIVE_KEYS.everyMs - LOOK_MS
 
 /** Publishes the list whenever it is this process's turn. Returns a function that stops this. */
 export function tellLiveKeys(deps: TellDeps, audience: string, signing: () => Signing): () => Promise<void> {
-  if (deps.queues.engine === 'postgres') return async () => {}
   return every(LOOK_MS, () => tellOnce(deps, audience, signing), deps)
 }
 
 /** Publishes the list at once: senders wait for what a worker understands that has just begun to listen. */
 export async function tellBegin(deps: TellDeps, audience: string, signing: () => Signing): Promise<void> {
-  if (deps.queues.engine === 'postgres') return
   await tellOnce(deps, audience, signing, 0).catch(error => {
     deps.log.debug({ error: describeError(error) }, 'the list of live keys was not published at the beginning')
   })
 }
 
-async function tellOnce(
-  { store, queues, catalogue }: TellDeps,
-  audience: string,
-  signing: () => Signing,
-  turnMs = TURN_MS,
-): Promise<void> {
+async function tellOnce(deps: TellDeps, audience: string, signing: () => Signing, turnMs = TURN_MS): Promise<void> {
+  const { store, queues, catalogue } = deps
   const turn = await liveList.takeTurn(store, turnMs)
   if (!turn) return
   const workers = await processes.listWorkers(store, SPEAKING.countedMs)
   const features = await commonFeatures(queues, workers, catalogue.kinds)
-  const live = await liveKeys.listLiveKeys(store, LIVE_KEYS.keysMax + 1)
+  const live = await withReload(deps.ring, () => listLive(deps))
   const { key, newKeys } = signing()
   const head = { aud: audience, iat: turn.at / 1000, seq: turn.seq, features }
-  const list = makeLiveKeys(newKeys.length > 0 ? { ...head, new_keys: [...newKeys] } : head, live)
-  await queues.setNotice('live-keys', sealLiveKeys(list, key), LIVE_KEYS.lifeMs)
+  const list = sealLiveKeys(makeLiveKeys(newKeys.length > 0 ? { ...head, new_keys: [...newKeys] } : head, live), key)
+  await liveList.keep(store, turn, list)
+  await queues.setNotice('live-keys', list, LIVE_KEYS.lifeMs)
+}
+
+/** Pages are small, so that checking the codes of one holds up no job. */
+const PAGE_CLIENTS = 250
+
+/**
+ * The rows that a worker believes now, or at least one more than a list may name. Rows without a right code don't count, so
+ * nobody can fill the list with them.
+ */
+async function listLive({ store, ring }: Pick<TellDeps, 'store' | 'ring'>): Promise<LiveRows> {
+  const keys: ClientKey[] = []
+  const rights: string[] = []
+  let after = ''
+  for (;;) {
+    const page = await liveKeys.listLiveClients(store, { after, limit: PAGE_CLIENTS })
+    const last = page.at(-1)
+    if (!last || !isNamed({ keys, rights })) return { keys, rights }
+    after = last.clientId
+    const clients = page.filter(client => isGranted(ring, clientText(client), client))
+    const all = await liveKeys.listLiveKeys(
+      store,
+      clients.map(({ clientId }) => clientId),
+    )
+    const live = all.filter(key => isGranted(ring, clientKeyText(key), key))
+    keys.push(...live)
+    for (const text of [...clients.map(clientText), ...live.map(clientKeyText)]) rights.push(rightsHash(text))
+  }
 }

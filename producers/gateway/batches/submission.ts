@@ -3,11 +3,10 @@
 import { z } from 'zod'
 import { isRefusal, type Reason } from '../../../src/errors.ts'
 import { failureFor, failureOf } from '../../../src/job/problem.ts'
-import * as captureKeys from '../../../src/store/access/capture-keys.ts'
 import type { Intake } from '../../../src/store/batch/intake.ts'
-import { type PublicCaptureKey, readPublicCaptureKey } from '../../../src/vault/capture/encrypt.ts'
 import { FileError } from '../../rows/file-error.ts'
 import type { Caller, GatewayApp } from '../app.ts'
+import { findCaptureKeys } from '../capture-keys.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { busy, type Decline, roleMissing } from '../error-bodies.ts'
 import { ERRORS } from '../records.ts'
@@ -68,7 +67,8 @@ export function submissionRoute(app: GatewayApp, url: string, deps: GatewayDeps,
       if (isRefusal(batch)) return decline(reply, failureOf(batch))
       const denied = await denial(batch, caller, deps)
       if (denied) return decline(reply, denied)
-      const captureKey = await captureKeyOf(caller, deps)
+      // Blocks are encrypted to the newest JWE key of the caller's entity.
+      const [captureKey] = await findCaptureKeys(deps, caller.entityId, ['jwe-rsa', 'jwe-ec'])
       if (!captureKey) return decline(reply, failureFor('alias_unknown', 'body'))
       const own = receiving.filter(id => id === clientId).length
       if (receiving.length >= RECEIVING_MAX || own >= RECEIVING_OF_ONE_MAX) return decline(reply, busy(RETRY_AFTER_S))
@@ -76,7 +76,7 @@ export function submissionRoute(app: GatewayApp, url: string, deps: GatewayDeps,
       try {
         const limits = { bytesMax: deps.settings.batchBytesMax, idleMsMax: IDLE_MS_MAX }
         const metered = (keys: Meter['keys']) => meter(body as Source, aboutOf(format, batch), { ...limits, keys })
-        const made = await receive(caller, batch, { format, metered }, captureKey, deps)
+        const made = await receive(caller, batch, { format, metered }, captureKey.key, deps)
         if (isRefusal(made)) return decline(reply, failureOf(made))
         onAccepted()
         reply.header('location', `${url}/${made.batchId}`)
@@ -115,13 +115,6 @@ async function denial(batch: BatchRequest, caller: Caller, { directory }: Gatewa
   const scope = await directory.scope(batch.tokenScope)
   const isOpen = scope !== undefined && caller.client.entities.includes(scope.entityId)
   return isOpen ? undefined : failureFor('scope_forbidden', 'query.token_scope')
-}
-
-/** The newest JWE key of the caller's entity, to which blocks are encrypted. */
-async function captureKeyOf({ entityId }: Caller, { store }: GatewayDeps): Promise<PublicCaptureKey | undefined> {
-  const known = await captureKeys.listHandedOut(store, entityId)
-  const key = known.find(({ type }) => type !== 'pgp')
-  return key && readPublicCaptureKey(key.alias, key.publicKey)
 }
 
 /**

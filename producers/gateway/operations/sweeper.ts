@@ -3,17 +3,15 @@
 // has just taken. It also reads answers from the results queue that all gateways share.
 
 import { every } from '../../../src/recurring.ts'
-import * as signingKeys from '../../../src/store/access/signing-keys.ts'
 import * as intake from '../../../src/store/batch/intake.ts'
 import * as operations from '../../../src/store/job/operations.ts'
 import { type Delivery, openInbox } from '../../results.ts'
-import { openStoredKeys } from '../../stored-keys.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { recordAnswers } from './operations.ts'
 
 export type SweeperDeps = Pick<
   GatewayDeps,
-  'store' | 'queues' | 'catalogue' | 'signingKey' | 'settings' | 'clock' | 'log'
+  'store' | 'queues' | 'catalogue' | 'signingKey' | 'trusted' | 'settings' | 'clock' | 'log'
 >
 
 export interface Sweeper {
@@ -74,8 +72,7 @@ async function keepHouse({ store, settings, clock }: SweeperDeps): Promise<void>
 }
 
 async function openCommonInbox(deps: SweeperDeps) {
-  const { store, queues, catalogue, signingKey, clock, log } = deps
-  const trusted = await openStoredKeys(() => signingKeys.findPublic(store), clock)
+  const { queues, catalogue, signingKey, trusted, log } = deps
   // The answer itself is read from the store: the delivery only tells that it is there.
   async function receive(delivery: Delivery): Promise<'taken'> {
     // A newer gateway may have asked for a kind that this release doesn't know.

@@ -2,10 +2,9 @@
 // and the public keys that verify results. They need no credentials. Metrics have a port of their own (src/ops.ts).
 
 import type { Health } from '../../../src/health.ts'
-import * as signingKeys from '../../../src/store/access/signing-keys.ts'
-import type { Store } from '../../../src/store/pool.ts'
 import { jwksOf } from '../../../src/vault/key-statement.ts'
 import type { GatewayApp } from '../app.ts'
+import type { SigningKeys } from '../signing-keys.ts'
 import type { ServerDeps } from './service.ts'
 
 const PUBLIC = { config: { access: 'public' }, schema: { hide: true } } as const
@@ -17,10 +16,13 @@ const WATCH = { config: { access: 'public', rateLimit: false }, schema: { hide: 
 const HOME = { documentation: '/docs', openapi: '/openapi.json' } as const
 const HOMES = ['/', '/oidc', '/oidc/']
 
-export function opsRoutes(app: GatewayApp, { store, health }: Pick<ServerDeps, 'health'> & { store: Store }): void {
+export function opsRoutes(
+  app: GatewayApp,
+  { trusted, health }: Pick<ServerDeps, 'health'> & { trusted: Pick<SigningKeys, 'list'> },
+): void {
   opsPages(app, health)
   app.get('/.well-known/jwks.json', PUBLIC, async (_request, reply) => {
-    return reply.type('application/json; charset=utf-8').send(jwksOf(await signingKeys.findPublic(store)))
+    return reply.type('application/json; charset=utf-8').send(jwksOf(await trusted.list()))
   })
 }
 

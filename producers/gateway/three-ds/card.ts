@@ -17,6 +17,7 @@ import { openCardByLine } from '../../../src/vault/capture/line.ts'
 import { lineOpener, type OpenedLine, openByLine } from '../../../src/vault/capture/open-line.ts'
 import type { PrivateHalves } from '../../../src/vault/private-half.ts'
 import type { KeyRing } from '../../../src/vault/ring/key-ring.ts'
+import type { TellUngranted } from '../../../src/vault/ring/ungranted.ts'
 import type { Directory } from '../directory.ts'
 
 export interface CardVault {
@@ -25,6 +26,8 @@ export interface CardVault {
   halves: PrivateHalves
   directory: Pick<Directory, 'scope'>
   captureUse: Pick<CaptureUse, 'note'>
+  /** Told of a row that tokenmill didn't write, or that was changed since, each time that it is read. */
+  onUngranted: TellUngranted
   clock: Clock
 }
 
@@ -35,8 +38,10 @@ const ANEW_MS = 250
 const LINES_MAX = 10_000
 
 export function openCards(vault: CardVault): Ports['findCard'] {
-  const { clock } = vault
-  const openLine = lineOpener(vault)
+  const { clock, ring, halves } = vault
+  const onUngranted = (key: { alias: string; number: number }) =>
+    vault.onUngranted('capture-key', captureKeys.captureKeyName(key))
+  const openLine = lineOpener({ ring, halves, onUngranted })
   const lineAnew = cached(async (alias: string) => openLine(alias, await captureKeys.findLine(vault.store, alias)), {
     max: LINES_MAX,
     lifetime: { ms: ANEW_MS, clock },

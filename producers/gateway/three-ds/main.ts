@@ -19,7 +19,7 @@ import type { LiveRing } from '../../../src/vault/ring/key-ring.ts'
 import { openTellUngranted } from '../../../src/vault/ring/ungranted.ts'
 import { listen, type Tls } from '../../http/listen.ts'
 import type { GatewayApp } from '../app.ts'
-import { openDirectory } from '../directory.ts'
+import { byCodes, openDirectory } from '../directory.ts'
 import { openAuthenticate } from '../server/authenticate.ts'
 import { openBearerFor } from '../server/issuers.ts'
 import { opsPages } from '../server/ops.ts'
@@ -94,14 +94,14 @@ export async function openThreeDs(opened: Opened): Promise<ThreeDs> {
   lifetime.onClose('clock', stop)
   const metrics = openThreeDsMetrics(registry)
   const health = openHealth(registry, { store: storeServer.watched(store), clock: { aheadMs } })
-  const directory = openDirectory(store, clock, ring)
+  const onUngranted = openTellUngranted(log, metrics.ungranted)
+  const directory = openDirectory({ store, clock, isOurs: byCodes(ring), onUngranted })
   const bearer = openBearerFor(config, outbound, clock)
   const urlAt = (port: number) => `${config.threeDsUrl ?? addressOf(config.httpHost, port, tls)}${RESULTS}`
   const { threeDsRefNumber: refNumber, threeDsOperatorId: operatorId } = config
   const server = { url: urlAt(config.threeDsPort), refNumber, operatorId }
   const captureUse = openCaptureUse({ store, clock, log })
   lifetime.onClose('use of capture keys', captureUse.close)
-  const onUngranted = openTellUngranted(log, metrics.ungranted)
   const vault = { store, ring, halves, directory, captureUse, outbound, metrics, clock }
   const ports = openPorts({ ...vault, onUngranted }, server, config.threeDsTimeoutMs)
   const deps: ThreeDsDeps = {

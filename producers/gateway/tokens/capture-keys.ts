@@ -1,9 +1,9 @@
 // The route of the public keys to which web pages and SDKs encrypt cards. It needs no credentials.
 import { z } from 'zod'
 import { uuid } from '../../../src/job/envelope/text.ts'
-import * as captureKeys from '../../../src/store/access/capture-keys.ts'
-import * as signingKeys from '../../../src/store/access/signing-keys.ts'
+import { JWE_ALG } from '../../../src/vault/jwe-key.ts'
 import type { GatewayApp } from '../app.ts'
+import { findCaptureKeys, type ProvedKey } from '../capture-keys.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { ERRORS } from '../records.ts'
 import { OWN_BUCKET } from '../server/access.ts'
@@ -39,7 +39,7 @@ const STATEMENTS_MAX = 8
 /** How long browsers may cache the keys, in seconds; a retired key still decrypts cards for eight days. */
 const BELIEVED_S = 60
 
-export function captureKeyRoutes(app: GatewayApp, { store }: GatewayDeps): void {
+export function captureKeyRoutes(app: GatewayApp, deps: GatewayDeps): void {
   app.route({
     method: 'GET',
     url: '/oidc/.well-known/capture-keys',
@@ -57,13 +57,13 @@ export function captureKeyRoutes(app: GatewayApp, { store }: GatewayDeps): void 
       response: { 200: CaptureKeys, 400: ERRORS[400], 429: ERRORS[429], 500: ERRORS[500] },
     },
     handler: async ({ query }, reply) => {
-      const active = await captureKeys.listHandedOut(store, query.entity_id)
-      const signing = (await signingKeys.findPublic(store)).slice(0, STATEMENTS_MAX)
+      const found = await findCaptureKeys(deps, query.entity_id)
+      const signing = (await deps.trusted.list()).slice(0, STATEMENTS_MAX)
       const newKeys = signing.flatMap(({ statement }) => statement ?? [])
       reply.header('cache-control', `public, max-age=${BELIEVED_S}`)
       return reply.code(200).send({
-        keys: active.filter(key => key.type !== 'pgp').map(jwkOf),
-        openpgp: active.filter(key => key.type === 'pgp').map(armorOf),
+        keys: found.flatMap(jwkOf),
+        openpgp: found.filter(({ key }) => key.type === 'pgp').map(armorOf),
         ...(newKeys.length > 0 ? { new_keys: newKeys } : {}),
       })
     },
@@ -72,12 +72,13 @@ export function captureKeyRoutes(app: GatewayApp, { store }: GatewayDeps): void 
 
 type Shown = z.infer<typeof CaptureKeys>
 
-function jwkOf({ alias, type, publicKey, statement }: captureKeys.CaptureKeyInfo): Shown['keys'][number] {
-  const jwk = PublicJwk.parse(JSON.parse(publicKey))
-  const alg = type === 'jwe-rsa' ? 'RSA-OAEP-256' : 'ECDH-ES'
-  return { ...jwk, kid: alias, use: 'enc', alg, ...(statement === null ? {} : { statement }) }
+/** The public half as it was proved, without other members of the stored JWK. */
+function jwkOf({ info: { alias, statement }, key }: ProvedKey): Shown['keys'] {
+  if (key.type === 'pgp') return []
+  const jwk = PublicJwk.parse(key.publicKey.export({ format: 'jwk' }))
+  return [{ ...jwk, kid: alias, use: 'enc', alg: JWE_ALG[key.type], ...(statement === null ? {} : { statement }) }]
 }
 
-function armorOf({ alias, publicKey, statement }: captureKeys.CaptureKeyInfo): Shown['openpgp'][number] {
+function armorOf({ info: { alias, publicKey, statement } }: ProvedKey): Shown['openpgp'][number] {
   return { alias, public_key: publicKey, ...(statement === null ? {} : { statement }) }
 }

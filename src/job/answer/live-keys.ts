@@ -1,6 +1,7 @@
 // The list of live keys, by which a sender finds out that its key isn't live. Workers sign the list and put it where
 // senders can read it. A job by an unknown key never gets an answer, so the list is the only way to learn of it. The
-// list is only a hint and grants nothing: without it senders keep waiting for their answers.
+// list is only a hint and grants nothing to senders: without it they keep waiting for their answers. Gateways believe only
+// those clients whose rows it names.
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { signText } from '../envelope/envelope.ts'
@@ -14,8 +15,9 @@ export const LIVE_KEYS = {
   everyMs: 5_000,
   /** A list that is older than this is ignored. */
   lifeMs: 20_000,
-  /** If there are more keys than this, the list names none. */
+  /** If there are more keys than this, or more rows than that, the list names none. */
   keysMax: 10_000,
+  rightsMax: 20_000,
   /** How far `iat` may lie in the future by the sender's clock. */
   aheadMsMax: 60_000,
   jwsCharsMax: 1024 * 1024,
@@ -32,6 +34,11 @@ export const LiveKeys = z.object({
   features: z.array(z.string()),
   /** The hash (`keyHash`) of each live key; undefined if there are more than 10,000. */
   keys: z.array(z.string()).max(LIVE_KEYS.keysMax).optional(),
+  /**
+   * The hash (`rightsHash`) of the row of each live client and of each live key. If these are more than 20,000, `rights` and
+   * `keys` are undefined.
+   */
+  rights: z.array(z.string()).max(LIVE_KEYS.rightsMax).optional(),
   /** Statements that announce newer signing keys, oldest first; absent unless a key was announced recently. */
   new_keys: NewKeys.optional(),
 })
@@ -45,12 +52,29 @@ export function keyHash({ clientId, kid }: { clientId: string; kid: string }): s
   return createHash('sha256').update(`${clientId}\n${kid}`).digest().subarray(0, 9).toString('base64url')
 }
 
-/** Makes a list. `live`: all live keys, or at least one more than a list may name. */
-export function makeLiveKeys(
-  head: Omit<LiveKeys, 'keys'>,
-  live: readonly { clientId: string; kid: string }[],
-): LiveKeys {
-  return live.length > LIVE_KEYS.keysMax ? head : { ...head, keys: live.map(keyHash) }
+/**
+ * The first 16 bytes of SHA-256 of what the code of a row covers, in base64url. It is longer than `keyHash`: whoever finds
+ * another text with this hash has rights.
+ */
+export function rightsHash(text: string): string {
+  return createHash('sha256').update(text).digest().subarray(0, 16).toString('base64url')
+}
+
+/** What a list names. */
+export interface LiveRows {
+  keys: readonly { clientId: string; kid: string }[]
+  /** The hash (`rightsHash`) of the row of each live client and key. */
+  rights: readonly string[]
+}
+
+/** Makes a list. `live`: all that is live, or at least one more than a list may name. */
+export function makeLiveKeys(head: Omit<LiveKeys, 'keys' | 'rights'>, live: LiveRows): LiveKeys {
+  return isNamed(live) ? { ...head, keys: live.keys.map(keyHash), rights: [...live.rights] } : head
+}
+
+/** Whether a list may name so many. */
+export function isNamed({ keys, rights }: LiveRows): boolean {
+  return keys.length <= LIVE_KEYS.keysMax && rights.length <= LIVE_KEYS.rightsMax
 }
 
 export function sealLiveKeys(list: LiveKeys, key: InstallationKey): string {

@@ -59,7 +59,7 @@ export const COLUMNS = `
   mac,
   mac_version as "macVersion"`
 
-const KEY_COLUMNS = `
+export const KEY_COLUMNS = `
   client_id as "clientId",
   kid,
   alg,

@@ -1,6 +1,7 @@
 // Data keys for a role without the key-encryption key: each version is encrypted to the role's own key pair (JWE,
 // ECDH-ES+A256KW on X25519), whose private half is in a file of the role's hosts. Anybody can encrypt to a public half, so
-// the content is also authenticated, by a secret that only that file and the vault hold.
+// the content is also authenticated, by a secret that only that file and the vault hold. The file also pins the signing
+// keys of the installation.
 import {
   createHmac,
   createPrivateKey,
@@ -16,6 +17,7 @@ import { CompactEncrypt, calculateJwkThumbprint, compactDecrypt } from 'jose'
 import { z } from 'zod'
 import { assert, Fault } from '../../errors.ts'
 import { Secret } from '../../secret.ts'
+import { Jwk } from '../client-key.ts'
 
 /** The purposes whose keys the gateway may know. These keys open no card. */
 export const SHARED_PURPOSES = ['network-token', 'api-key', 'intake'] as const
@@ -41,6 +43,8 @@ export interface RoleKeyFile {
   privateKey: KeyObject
   publicJwk: JsonWebKey
   secret: Secret<Buffer>
+  /** The signing keys of the installation that the role believes; undefined in a file that has none yet. */
+  installationKeys: Jwk[] | undefined
 }
 
 const KEY_BYTES = 32
@@ -55,6 +59,7 @@ const FileJwk = z.looseObject({
   d: z.string(),
   use: z.literal(USE),
   secret: z.string(),
+  installation_keys: z.strictObject({ keys: z.array(Jwk) }).optional(),
 })
 const Content = z.strictObject({ purpose: z.string(), version: z.int(), k: z.string(), mac: z.string() })
 
@@ -72,6 +77,12 @@ export function makeRoleKeyText(): Secret {
   return new Secret(`${JSON.stringify(jwk, null, 2)}\n`)
 }
 
+/** The text of the file with these signing keys in place of those that it has. It is a secret. */
+export function withInstallationKeys(text: Secret, keys: readonly Jwk[]): Secret {
+  const jwk = { ...(JSON.parse(text.reveal()) as object), installation_keys: { keys } }
+  return new Secret(`${JSON.stringify(jwk, null, 2)}\n`)
+}
+
 /** Undefined if the text isn't such a key. */
 export async function readRoleKey(text: Secret): Promise<RoleKeyFile | undefined> {
   const jwk = parse(FileJwk, text.reveal())
@@ -81,7 +92,13 @@ export async function readRoleKey(text: Secret): Promise<RoleKeyFile | undefined
     const { kty, crv, x, d } = jwk
     const publicJwk = { kty, crv, x }
     const privateKey = createPrivateKey({ key: { ...publicJwk, d }, format: 'jwk' })
-    return { kid: await calculateJwkThumbprint(publicJwk), privateKey, publicJwk, secret: new Secret(secret) }
+    return {
+      kid: await calculateJwkThumbprint(publicJwk),
+      privateKey,
+      publicJwk,
+      secret: new Secret(secret),
+      installationKeys: jwk.installation_keys?.keys,
+    }
   } catch {
     return undefined
   }

@@ -79,7 +79,7 @@ describeStore('a turn to tell the list', engine => {
   afterAll(() => installation?.close())
 
   it('goes to one of many, with a sequence that only grows, and at once on a change', async () => {
-    const first = await liveList.takeTurn(store, 60_000)
+    const first = await liveList.takeTurn(store, 0)
     const turns = await Promise.all(Array.from({ length: 8 }, () => liveList.takeTurn(store, 60_000)))
     expect(turns.filter(turn => turn !== undefined)).toEqual([])
     const { signingKey } = installation.credentials
@@ -106,8 +106,13 @@ describeStore('a turn to tell the list', engine => {
   it('counts a key as live as workers do: retired until its end, revoked or of a revoked client never', async () => {
     const { credentials } = await installation.addClient('judged')
     const { clientId, kid } = credentials.signingKey
+    const isListed = async (id: string) => {
+      const listed = await liveKeys.listLiveClients(store, { after: '', limit: 100 })
+      const own = listed.filter(client => client.clientId === id).map(client => client.clientId)
+      return (await liveKeys.listLiveKeys(store, own)).length > 0
+    }
     const isLive = async () => {
-      const listed = (await liveKeys.listLiveKeys(store, 100)).some(key => key.clientId === clientId)
+      const listed = await isListed(clientId)
       expect(await liveKeys.isLive(store, { clientId, kid })).toBe(listed)
       return listed
     }

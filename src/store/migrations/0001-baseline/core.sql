@@ -660,12 +660,14 @@ create index intake_chunk_sent on tokenmill.intake_chunk (intake_no, due_at) whe
 -- What workers tell senders: which keys are live, and what every worker that may take their jobs can do.
 
 -- When it was told last. One row: `change` grows with each change of clients and of their keys, `seq` with each list.
+-- `list` is the list itself (JWS), for gateways.
 create table tokenmill.live_list (
   singleton boolean primary key default true,
   seq bigint not null default 0,
   change bigint not null default 1,
   told_change bigint not null default 0,
   told_at timestamptz not null default 'epoch',
+  list text,
   constraint there_is_one_live_list check (singleton)
 );
 

@@ -49,6 +49,7 @@ describeStore('the sweeper of operations', engine => {
       log: session.log,
       settings: { resendMs: MINUTE_MS, receiptDays: 90 } as never,
       signingKey: await readSystemKey(dataDir, 'gateway'),
+      trusted: { keys: installation.credentials.installationKeys } as never,
       queues: {
         ...installation.queues,
         async add() {

@@ -92,7 +92,9 @@ describeOnRedis('reports', engine => {
     await mkdir(outDir, { recursive: true })
     const { audience } = installation.session.config
     const registration = { name, entities, roles, publicJwk: undefined, outDir, audience, baseUrl: 'http://x' }
-    return registerClient(installation.vault, registration)
+    const file = await registerClient(installation.vault, registration)
+    await installation.signRights()
+    return file
   }
   const BOTH: Role[] = ['REPORT_READ', 'REPORT_REQUEST']
   const as = (name: string, entities: [string, ...string[]], roles: Role[] = BOTH): Promise<string> => {

@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { SignJWT, UnsecuredJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { grantClientKey, NEW_KEY } from '../../../../src/acts/grants.ts'
 import * as clients from '../../../../src/store/access/clients.ts'
 import { describeStore } from '../../../support/engines.ts'
 import { type Installation, openInstallation } from '../../../support/installation.ts'
@@ -196,7 +197,10 @@ describeStore('credentials', engine => {
       const { clientId } = two.credentials.signingKey
       const store = installation.vault.store
       const publicJwk = foreign.publicKey.export({ format: 'jwk' }) as Record<string, unknown>
-      await clients.insertKey(store, { clientId, kid: 'second', alg: 'EdDSA', publicJwk })
+      const second = { clientId, kid: 'second', alg: 'EdDSA' as const, publicJwk }
+      await clients.insertKey(store, second)
+      await grantClientKey(store, installation.vault.ring, { ...second, ...NEW_KEY })
+      await installation.signRights()
       expect(await ask(await token())).toBe(401)
       await clients.retireKey(store, clientId, 'second', Date.now() + 3_600_000)
       await until(async () => (await ask(await token())) === BELIEVED)
@@ -260,8 +264,11 @@ describeStore('credentials', engine => {
       const keys = { 'may-verify': ['verify'], 'may-sign': ['sign'] }
       for (const [kid, operations] of Object.entries(keys)) {
         const publicJwk = { ...foreign.publicKey.export({ format: 'jwk' }), key_ops: operations }
-        await clients.insertKey(store, { clientId, kid, alg: 'EdDSA', publicJwk })
+        const key = { clientId, kid, alg: 'EdDSA' as const, publicJwk }
+        await clients.insertKey(store, key)
+        await grantClientKey(store, installation.vault.ring, { ...key, ...NEW_KEY })
       }
+      await installation.signRights()
       const by = (kid: string) => signed(claims(), { key: foreign.privateKey, header: { kid, alg: 'EdDSA' } })
       await until(async () => (await ask(await by('may-verify'))) === BELIEVED)
       expect(await ask(await by('may-sign'))).toBe(401)

@@ -91,6 +91,7 @@ describeStore('a client of two entities', engine => {
       audience: installation.session.config.audience,
       baseUrl: 'http://127.0.0.1:8080/oidc',
     })
+    await installation.signRights()
     const jwk = JSON.parse(await readFile(file.signing_key_file ?? '', 'utf8')) as JsonWebKey &
       Record<'kid' | 'alg', string>
     const ofIssuer = generateKeyPairSync('ed25519')

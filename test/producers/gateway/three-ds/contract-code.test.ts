@@ -7,6 +7,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { GRANT_LISTS } from '../../../../cli/open/grant-lists.ts'
 import { listUngranted } from '../../../../src/acts/grants.ts'
 import { CARD, OTHER_ENTITY } from '../../../three-ds/samples.ts'
+import { basicOf } from '../bundle.ts'
 import { type HttpBundle, openHttpBundle, SERVICE } from './bundle.ts'
 
 let bundle: HttpBundle
@@ -81,4 +82,14 @@ it('a contract that was given to another entity, or minted, is as one that does 
   const answer = await bundle.lookup(CARD.Y, { threeds_contract_id: minted?.split(' ')[1] })
   expect(answer).toMatchObject({ body: { code: '203' } })
   await own('delete from tokenmill.threeds_contract where contract_id = $1', minted?.split(' ')[1])
+})
+
+it('a client to which the owner gave a role is absent, and is counted', async () => {
+  const { clientFile, credentials } = await bundle.installation.addClient('given', { roles: ['TOKEN_READ'] })
+  const roles = `array['TOKEN_READ', 'THREEDS']`
+  await own(`update tokenmill.client set roles = ${roles} where client_id = $1`, credentials.signingKey.clientId)
+  const authorization = await basicOf(clientFile)
+  expect(await bundle.call('POST', `${SERVICE}/jwt/create`, { authorization, body: {} })).toMatchObject({ status: 401 })
+  const shown = await (await fetch(`http://127.0.0.1:${bundle.process.opsPort}/metrics`)).text()
+  expect(shown).toMatch(/^tokenmill_ungranted_rows_total\{.*kind="client".*\} 1$/m)
 })
