@@ -21,7 +21,7 @@ import { findCompensations } from '../../../workers/provider/owed-compensation.t
 import { formerOf } from '../../../workers/provider/scheme-replacement.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { until } from '../../support/until.ts'
-import { cardOf, deps as core, receipt, SCOPE, token } from '../line/new-rows.ts'
+import { beginPhase, cardOf, deps as core, receipt, SCOPE, token } from '../line/new-rows.ts'
 
 const deps = { ...core, networks: { effects: providerEffects } }
 const ofNetworks = (effect: Omit<ProviderEffect, 'of'>): Effect => ({ networks: effectsOf(effect) })
@@ -175,6 +175,7 @@ describe('effects of several decisions', () => {
   beforeAll(async () => {
     database = await freshDatabase()
     store = openStore(database.url, { log: openLog('silent'), connectionsMax: 4 })
+    await beginPhase(store)
   })
   afterAll(async () => {
     await store?.close()

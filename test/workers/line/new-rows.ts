@@ -1,7 +1,9 @@
 // Makes rows as handlers do, for tests of writing effects.
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { systemClock } from '../../../src/clock.ts'
+import * as keyLives from '../../../src/store/access/key-lives.ts'
 import type { NewReceipt } from '../../../src/store/job/receipts.ts'
+import type { Db } from '../../../src/store/pool.ts'
 import type { StoredToken } from '../../../src/store/token/tokens.ts'
 import { noNetworks } from '../../../workers/networks.ts'
 
@@ -14,9 +16,17 @@ const ring = {
 export const deps = { clock: systemClock, ring, networks: noNetworks }
 export const SCOPE = randomUUID()
 
+/** The phase of the fingerprint key in which these rows' cards were hashed. */
+const TURN = 'a phase'
+
+/** Makes the store say this phase, as an installation does. */
+export async function beginPhase(store: Db): Promise<void> {
+  await keyLives.insert(store, { epoch: 1, keys: '[]', phase: TURN, kekId: 'kek-1', proof: Buffer.alloc(0) })
+}
+
 export function cardOf(): Pick<StoredToken, 'cards' | 'link'> {
   const kept = [randomUUID()]
-  return { cards: kept, link: { kept, versions: [1], known: kept, turn: '' } }
+  return { cards: kept, link: { kept, versions: [1], known: kept, turn: TURN } }
 }
 
 export function token(over: Partial<StoredToken> = {}): StoredToken {

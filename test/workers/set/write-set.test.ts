@@ -19,7 +19,7 @@ import { openWorkerMetrics } from '../../../workers/metrics/metrics.ts'
 import { mayJoin, type Sets, type Single, type WrittenSingle } from '../../../workers/set/single.ts'
 import { openSets } from '../../../workers/set/write-set.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
-import { deps, receipt, SCOPE, token } from '../line/new-rows.ts'
+import { beginPhase, deps, receipt, SCOPE, token } from '../line/new-rows.ts'
 
 const traceOf = (sampled: boolean) => ({
   traceId: randomUUID().replaceAll('-', ''),
@@ -33,6 +33,7 @@ describe('single jobs that ask to be written at the same time', () => {
   beforeAll(async () => {
     database = await freshDatabase()
     store = openStore(database.url, { log: openLog('silent'), connectionsMax: 8 })
+    await beginPhase(store)
   })
   afterAll(async () => {
     await store?.close()
