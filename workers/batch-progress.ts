@@ -1,19 +1,18 @@
 // Keeps the rows of batches up to date after their chunks: each batch with a committed chunk is noted, and noted
-// batches are summed, each in its own transaction, about once a second at most. After a crash the scheduler sums the
-// rest.
+// batches are summed, each in its own transaction, about once a second at most. After a crash other worker processes
+// sum the rest.
 import type { Logger } from '../src/log.ts'
 import { every } from '../src/recurring.ts'
 import * as batchList from '../src/store/batch/batch-list.ts'
 import { type Batch, WHOLE_BATCH } from '../src/store/batch/batch-row.ts'
 import { findUnsettled } from '../src/store/batch/batch-sums.ts'
 import * as batches from '../src/store/batch/batches.ts'
-import type { Store } from '../src/store/pool.ts'
 import { ALL } from '../src/store/sight.ts'
 import { batchContext } from '../src/trace/context.ts'
 import type { Tracer } from '../src/trace/tracer.ts'
+import type { Deps } from './deps.ts'
 
-interface ProgressDeps {
-  store: Store
+interface ProgressDeps extends Pick<Deps, 'store' | 'ring' | 'onUnproved'> {
   log: Logger
   tracer?: Tracer | undefined
 }
@@ -33,7 +32,7 @@ const EVERY_MS = 1_000
 const REST_SHARE = 20
 
 export function openProgress(deps: ProgressDeps): BatchProgress {
-  const { store, tracer } = deps
+  const { store, ring, tracer } = deps
   const noted = new Set<number>()
   /** Batch number → when it may be summed again, by performance.now(). */
   const restUntil = new Map<number, number>()
@@ -47,7 +46,7 @@ export function openProgress(deps: ProgressDeps): BatchProgress {
     for (const batchNo of [...noted].filter(isDue)) {
       noted.delete(batchNo)
       const startedAt = performance.now()
-      const told = await batches.sum(store, batchNo).catch(error => {
+      const told = await batches.sum(store, ring, batchNo).catch(error => {
         failure = { error }
         return 'later' as const
       })
@@ -90,18 +89,18 @@ function trace({ clientId, batchId, acceptedAt, chunksDone, rowsDone }: Batch, t
 const UNSETTLED_MAX = 100
 
 /** Sums the batches that crashed worker processes left unsummed. */
-export async function sumUnsettled({ store, clock }: { store: Store; clock: () => number }): Promise<void> {
-  for (const batchNo of await findUnsettled(store, UNSETTLED_MAX, clock())) await batches.sum(store, batchNo)
+export async function sumUnsettled({ store, ring, clock }: Pick<Deps, 'store' | 'ring' | 'clock'>): Promise<void> {
+  for (const batchNo of await findUnsettled(store, UNSETTLED_MAX, clock())) await batches.sum(store, ring, batchNo)
 }
 
 /** Writes the events of batches that stall. Call it after the sums: a chunk may be answered but not yet summed. */
-export async function tellStalls({ store, clock }: { store: Store; clock: () => number }): Promise<void> {
+export async function tellStalls({ store, ring, clock }: Pick<Deps, 'store' | 'ring' | 'clock'>): Promise<void> {
   const now = clock()
   let told = 0
   for await (const page of batchList.listPages(ALL, store, { state: 'STALLED', now }, WHOLE_BATCH))
     for (const { batchNo } of page.filter(batch => batches.isUntoldStall(batch, now))) {
       if (told === UNSETTLED_MAX) return
-      await batches.noteStall(store, batchNo, now)
+      await batches.noteStall(store, ring, batchNo, now)
       told += 1
     }
 }

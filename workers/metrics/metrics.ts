@@ -8,6 +8,7 @@ import { type MetricsRegistry, SECONDS } from '../../src/metrics.ts'
 import { openUngrantedCounter } from '../../src/vault/ring/ungranted.ts'
 import { openMinuteWork } from './minute-work.ts'
 import { openRecentAttempts } from './recent-attempts.ts'
+import { UNPROVED_KINDS } from './unproved.ts'
 
 export type WorkerMetrics = ReturnType<typeof openWorkerMetrics>
 
@@ -35,6 +36,9 @@ export function openWorkerMetrics(registry: MetricsRegistry, catalogue: Catalogu
       reason: DROPS,
     }),
     ungranted: openUngrantedCounter(registry),
+    unproved: counter('unproved_rows_total', 'Reads of a receipt, a result or an event that tokenmill did not write.', {
+      kind: UNPROVED_KINDS,
+    }),
     reruns: counter('transaction_reruns_total', 'Transactions run again after a concurrent change.', { kind: kinds }),
     sets: counter('sets_total', 'Sets of single jobs, each in one transaction.', { end: ['written', 'rolled_back'] }),
     setJobs: counter('set_jobs_total', 'Single jobs that were written.', { written: ['together', 'alone'] }),

@@ -5,9 +5,11 @@ import type { Askers } from '../../job/answer/askers.ts'
 import type { ReasonCounts } from '../../job/chunk-outcomes.ts'
 import type { Counts } from '../../job/outcome.ts'
 import { addresseeOf } from '../../job/system-clients.ts'
+import { type Code, type Coded, type Coder, codeOf } from '../codes.ts'
 import { type Column, plains, rowSet } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
-import { outboxRowsOfReceipts } from './outbox.ts'
+import * as outbox from './outbox.ts'
+import { receiptText } from './receipt-code.ts'
 import * as receiptKeys from './receipt-keys.ts'
 
 export interface Receipt {
@@ -55,8 +57,11 @@ export interface NewReceipt extends Receipt {
   answers: Buffer | null
 }
 
-/** A receipt that was read. The week of `day` (YYYY-MM-DD) is its partition. */
-export interface StoredReceipt extends Receipt {
+/**
+ * A receipt that was read. The week of `day` (YYYY-MM-DD) is its partition. Whoever tells or counts it asks before whether it is
+ * proved (receipt-code.ts); one that isn't still blocks its job.
+ */
+export interface StoredReceipt extends Receipt, Coded {
   day: string
   /** Who asked for the effect; null while only the envelope that took effect has. */
   askers: Askers | null
@@ -92,9 +97,16 @@ const COLUMNS = `
   accepted_at as "acceptedAt",
   completed_at as "completedAt",
   askers,
-  content_digest as "contentDigest"`
+  content_digest as "contentDigest",
+  mac,
+  mac_version as "macVersion"`
 
-const column = (name: string, type: string, text: Column<Receipt>['text'], plain = false): Column<Receipt> => ({
+/** A receipt with its code, and the code of its outbox row under the same key. */
+interface CodedReceipt extends NewReceipt, Code {
+  toldMac: Buffer
+}
+
+const column = <Row = Receipt>(name: string, type: string, text: Column<Row>['text'], plain = false): Column<Row> => ({
   name,
   type,
   text,
@@ -138,15 +150,17 @@ const NEW_COLUMNS: readonly Column<Receipt>[] = [
   column('accepted_at', 'timestamptz', r => moment(r.acceptedAt)),
   column('completed_at', 'timestamptz', r => moment(r.completedAt)),
 ]
-/** The client to whose results queue the outbox row goes. It isn't a column of the receipt. */
-const ADDRESSEE: Column<NewReceipt> = { name: 'addressee', type: 'text', text: r => addresseeOf(r), plain: false }
-const ANSWERS: Column<NewReceipt> = {
-  name: 'answers',
-  type: 'bytea',
-  text: r => r.answers && binary(r.answers),
-  plain: true,
-}
-const NEW_NAMES = NEW_COLUMNS.map(({ name }) => name).join(', ')
+const CODE: readonly Column<CodedReceipt>[] = [
+  column<CodedReceipt>('mac', 'bytea', r => binary(r.mac), true),
+  column<CodedReceipt>('mac_version', 'smallint', r => r.macVersion, true),
+]
+/** What only the outbox row says: to whose results queue it goes, and what it answers. */
+const TOLD: readonly Column<CodedReceipt>[] = [
+  column<CodedReceipt>('addressee', 'text', r => addresseeOf(r)),
+  column<CodedReceipt>('answers', 'bytea', r => r.answers && binary(r.answers), true),
+  column<CodedReceipt>('told_mac', 'bytea', r => binary(r.toldMac), true),
+]
+const NEW_NAMES = [...NEW_COLUMNS, ...CODE].map(({ name }) => name).join(', ')
 
 // The day is hidden from the planner: if it saw the day, a plan for one week would look cheaper than a general one, and
 // PostgreSQL would plan each time.
@@ -207,12 +221,14 @@ const insertText = (source: string) => `with given as (
   join given on given.receipt_id = claimed.receipt_id
   returning receipt_id, revision
 )
-${outboxRowsOfReceipts({
+${outbox.rowsOfReceipts({
   clientId: 'given.addressee',
   replyTo: 'given.reply_to',
   receiptId: 'given.receipt_id',
   envelope: 'given.envelope_digest',
   answers: 'given.answers',
+  mac: 'given.told_mac',
+  macVersion: 'given.mac_version',
   written: 'written join given on given.receipt_id = written.receipt_id',
 })}`
 
@@ -226,8 +242,8 @@ export interface Written {
  * Writes receipts of different jobs, and their outbox rows, in this order. Throws LostRace if one of the receipts
  * exists already.
  */
-export async function insertAll(db: Db, receipts: readonly NewReceipt[]): Promise<Written[]> {
-  const written = await insertUnclaimed(db, receipts)
+export async function insertAll(db: Db, coder: Coder, receipts: readonly NewReceipt[]): Promise<Written[]> {
+  const written = await insertUnclaimed(db, coder, receipts)
   return receipts.map(({ receiptId }) => present(written.get(receiptId)))
 }
 
@@ -235,24 +251,40 @@ export async function insertAll(db: Db, receipts: readonly NewReceipt[]): Promis
  * Writes receipts of different jobs, and their outbox rows. Returns what was written, by receipt id: receipts that exist
  * already are left out.
  */
-export async function insertUnclaimed(db: Db, receipts: readonly NewReceipt[]): Promise<ReadonlyMap<string, Written>> {
-  const written = await insertClaimed(db, receipts)
+export async function insertUnclaimed(
+  db: Db,
+  coder: Coder,
+  receipts: readonly NewReceipt[],
+): Promise<ReadonlyMap<string, Written>> {
+  const written = await insertClaimed(db, coder, receipts)
   const lost = receipts.filter(({ receiptId }) => !written.has(receiptId))
   const ids = lost.map(({ receiptId }) => receiptId)
   if (lost.length === 0 || (await receiptKeys.removeLeft(db, ids)) === 0) return written
-  return new Map([...written, ...(await insertClaimed(db, lost))])
+  return new Map([...written, ...(await insertClaimed(db, coder, lost))])
 }
 
-const WRITTEN: readonly Column<NewReceipt>[] = [...NEW_COLUMNS, ADDRESSEE, ANSWERS]
+const WRITTEN: readonly Column<CodedReceipt>[] = [...NEW_COLUMNS, ...CODE, ...TOLD]
 
 /** In the order of the ids, so that two transactions with the same receipts wait without a deadlock. */
-async function insertClaimed(db: Db, receipts: readonly NewReceipt[]): Promise<Map<string, Written>> {
+async function insertClaimed(db: Db, coder: Coder, receipts: readonly NewReceipt[]): Promise<Map<string, Written>> {
   if (receipts.length === 0) return new Map()
   const sorted = receipts.toSorted((a, b) => (a.receiptId < b.receiptId ? -1 : 1))
-  const { shape, source, values } = rowSet(WRITTEN, sorted)
+  const coded = sorted.map(receipt => withCodes(receipt, coder))
+  const { shape, source, values } = rowSet(WRITTEN, coded)
   const name = `receipts-insert-${shape}`
   const { rows } = await db.query<Written & Pick<Receipt, 'receiptId'>>({ name, text: insertText(source), values })
   return new Map(rows.map(row => [row.receiptId, row]))
+}
+
+function withCodes(receipt: NewReceipt, coder: Coder): CodedReceipt {
+  const code = codeOf(coder, receiptText({ ...receipt, askers: null }))
+  return { ...receipt, ...code, toldMac: codeOf(coder, outbox.textOf(outboxRowOf(receipt))).mac }
+}
+
+/** The row that points to the receipt. */
+function outboxRowOf(receipt: NewReceipt): outbox.Pointing {
+  const { receiptId, replyTo, envelopeDigest, answers } = receipt
+  return { clientId: addresseeOf(receipt), replyTo, receiptId, envelopeDigest, answers, body: null }
 }
 
 function present(written: Written | undefined): Written {
@@ -260,6 +292,7 @@ function present(written: Written | undefined): Written {
   return written
 }
 
+// The code says how the receipt was read: its askers may have changed since, which leaves the revision as it is.
 const REVISE = `with revised as (
   update tokenmill.receipt
   set
@@ -273,31 +306,56 @@ const REVISE = `with revised as (
     envelope_digest = $9,
     reversal = $13,
     reasons = $14::jsonb,
+    mac = $17,
+    mac_version = $18,
     revision = revision + 1
-  where receipt_id = $1 and day = $15 and revision = $10
+  where receipt_id = $1 and day = $15 and revision = $10 and mac is not distinct from $20
   returning revision
 )
-${outboxRowsOfReceipts({
+${outbox.rowsOfReceipts({
   clientId: '$12',
   replyTo: '$11',
   receiptId: '$1',
   envelope: '$9',
-  answers: `coalesce($16::bytea, (
-    select told.answers
-    from tokenmill.outbox as told
-    where told.receipt_id = $1 and told.envelope_digest = $9 and told.answers is not null
-    limit 1
-  ))`,
+  answers: '$16::bytea',
+  mac: '$19::bytea',
+  macVersion: '$18::smallint',
   written: 'revised',
 })}`
 
+/** What a revision changes. `answers` and `replyTo` are of its outbox row. */
+export type Revision = Pick<NewReceipt, (typeof REVISED)[number] | 'replyTo' | 'answers'>
+const REVISED = [
+  'status',
+  'code',
+  'counts',
+  'outcomes',
+  'failedRecords',
+  'attempt',
+  'completedAt',
+  'envelopeDigest',
+  'reversal',
+  'reasons',
+] as const
+
 /**
- * Writes a new outcome into a receipt: one revision higher, with another outbox row. `answers` null: the envelope isn't at hand.
- * Then an earlier outbox row of this envelope says it, as long as it is kept.
+ * Writes a new outcome into a receipt, which the caller has proved: one revision higher, with another outbox row. `answers`
+ * null: the envelope isn't at hand. Then an earlier outbox row of this envelope says it, as long as it is kept. Throws LostRace
+ * if the receipt has changed since it was read.
  */
-export async function revise(db: Db, receipt: NewReceipt & Pick<StoredReceipt, 'day'>): Promise<Written> {
+export async function revise(db: Db, coder: Coder, stored: StoredReceipt, revision: Revision): Promise<Written> {
+  const changes = Object.fromEntries(REVISED.map(name => [name, revision[name]])) as Pick<
+    Receipt,
+    (typeof REVISED)[number]
+  >
+  const receipt = { ...stored, ...changes }
+  const { receiptId, envelopeDigest } = receipt
+  const { replyTo } = revision
+  const answers = revision.answers ?? (await outbox.findAnswers(db, coder, receiptId, envelopeDigest))
+  const code = codeOf(coder, receiptText(receipt))
+  const told = codeOf(coder, outbox.textOf(outboxRowOf({ ...receipt, replyTo, answers })))
   const values = [
-    receipt.receiptId,
+    receiptId,
     receipt.status,
     receipt.code,
     receipt.counts && JSON.stringify(receipt.counts),
@@ -305,14 +363,18 @@ export async function revise(db: Db, receipt: NewReceipt & Pick<StoredReceipt, '
     receipt.failedRecords,
     receipt.attempt,
     new Date(receipt.completedAt),
-    receipt.envelopeDigest,
-    receipt.revision,
-    receipt.replyTo,
+    envelopeDigest,
+    stored.revision,
+    replyTo,
     addresseeOf(receipt),
     receipt.reversal,
     reasonsText(receipt),
     receipt.day,
-    receipt.answers,
+    answers,
+    code.mac,
+    code.macVersion,
+    told.mac,
+    stored.mac,
   ]
   const { rows } = await db.query<Written>({ text: REVISE, values })
   return present(rows[0])
@@ -320,14 +382,15 @@ export async function revise(db: Db, receipt: NewReceipt & Pick<StoredReceipt, '
 
 /**
  * Records who has asked for the effect, and who has given up. No answer changes, so the revision stays. The caller holds
- * the receipt's lock, and has read the receipt under it.
+ * the receipt's lock, and has read and proved the receipt under it.
  */
-export async function recordAskers(db: Db, { receiptId, day }: StoredReceipt, askers: Askers): Promise<void> {
+export async function recordAskers(db: Db, coder: Coder, stored: StoredReceipt, askers: Askers): Promise<void> {
+  const { mac, macVersion } = codeOf(coder, receiptText({ ...stored, askers }))
   await db.query({
     text: `update tokenmill.receipt
-set askers = $3::jsonb
+set askers = $3::jsonb, mac = $4, mac_version = $5
 where receipt_id = $1 and day = $2`,
-    values: [receiptId, day, JSON.stringify(askers)],
+    values: [stored.receiptId, stored.day, JSON.stringify(askers), mac, macVersion],
   })
 }
 
@@ -351,7 +414,9 @@ insert into tokenmill.receipt (
   accepted_at,
   completed_at,
   reversal,
-  entity_id
+  entity_id,
+  mac,
+  mac_version
 )
 select
   current_date,
@@ -370,15 +435,39 @@ select
   $10,
   $11,
   $12,
-  $13
+  $13,
+  $14,
+  $15
 from claimed`
+
+/** What the receipt of a cancelled job says of its own. */
+export type Cancelled = Omit<Receipt, keyof typeof NOTHING_DONE | 'revision'>
+const NOTHING_DONE = {
+  digestVersion: 1,
+  contentDigest: null,
+  replyTo: null,
+  reference: null,
+  status: 'CANCELLED',
+  outcome: null,
+  refusal: null,
+  tokenId: null,
+  batchNo: null,
+  chunk: null,
+  counts: null,
+  reasons: null,
+  outcomes: null,
+  failedRecords: 0,
+  askers: null,
+} as const
 
 /**
  * Writes a receipt without an outcome for a job that hasn't begun, so that it never will. The job's kind isn't known;
  * `receipt` names who cancelled it. Nothing is published now: the job is answered from this receipt when a worker takes
  * it. Throws LostRace if there is a receipt.
  */
-export async function insertCancelled(db: Db, receipt: Receipt): Promise<void> {
+export async function insertCancelled(db: Db, coder: Coder, cancelled: Cancelled): Promise<void> {
+  const receipt = { ...NOTHING_DONE, ...cancelled }
+  const { mac, macVersion } = codeOf(coder, receiptText(receipt))
   const values = [
     receipt.receiptId,
     receipt.clientId,
@@ -393,6 +482,8 @@ export async function insertCancelled(db: Db, receipt: Receipt): Promise<void> {
     new Date(receipt.completedAt),
     receipt.reversal,
     receipt.entityId,
+    mac,
+    macVersion,
   ]
   const isWritten = async () => (await db.query({ text: INSERT_CANCELLED, values })).count === 1
   if (await isWritten()) return
@@ -400,15 +491,16 @@ export async function insertCancelled(db: Db, receipt: Receipt): Promise<void> {
   throw new LostRace('the receipt was written meanwhile')
 }
 
-/** Records that the provider calls of a cancelled job have been compensated. */
-export async function recordCancelledCompensation(
-  db: Db,
-  { receiptId, day }: Pick<StoredReceipt, 'receiptId' | 'day'>,
-): Promise<void> {
+/**
+ * Records that the provider calls of a cancelled job have been compensated. The caller holds the receipt's lock, and has read and
+ * proved the receipt under it.
+ */
+export async function recordCancelledCompensation(db: Db, coder: Coder, stored: StoredReceipt): Promise<void> {
+  const { mac, macVersion } = codeOf(coder, receiptText({ ...stored, reversal: 'COMPLETED' }))
   await db.query({
     text: `update tokenmill.receipt
-set reversal = 'COMPLETED'
+set reversal = 'COMPLETED', mac = $3, mac_version = $4
 where receipt_id = $1 and day = $2 and reversal = 'REQUIRED'`,
-    values: [receiptId, day],
+    values: [stored.receiptId, stored.day, mac, macVersion],
   })
 }
