@@ -39,7 +39,7 @@ const COLUMNS: readonly Column<Event & Code>[] = [
   { name: 'subject', type: 'text', text: event => event.subject, plain: false },
   { name: 'revision', type: 'integer', text: event => event.revision, plain: true },
   { name: 'data', type: 'jsonb', text: event => JSON.stringify(event.data), plain: false },
-  { name: 'mac', type: 'bytea', text: event => `\\x${event.mac.toString('hex')}`, plain: true },
+  { name: 'mac', type: 'bytea', text: event => `\\x${event.mac.toString('hex')}`, plain: false },
   { name: 'mac_version', type: 'smallint', text: event => event.macVersion, plain: true },
 ]
 

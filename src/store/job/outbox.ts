@@ -99,16 +99,16 @@ const NEW_COLUMNS: readonly Column<NewOutboxRow & Code>[] = [
     name: 'envelope_digest',
     type: 'bytea',
     text: row => binary(row.envelopeDigest),
-    plain: true,
+    plain: false,
   },
   {
     name: 'answers',
     type: 'bytea',
     text: row => binary(row.answers),
-    plain: true,
+    plain: false,
   },
   { name: 'body', type: 'text', text: row => row.body, plain: false },
-  { name: 'mac', type: 'bytea', text: row => binary(row.mac), plain: true },
+  { name: 'mac', type: 'bytea', text: row => binary(row.mac), plain: false },
   { name: 'mac_version', type: 'smallint', text: row => row.macVersion, plain: true },
 ]
 
@@ -241,6 +241,57 @@ set state = 'UNPROVED'
 where outbox_id = any($1::bigint[])`,
     values: [plains(outboxIds)],
   })
+}
+
+/** Has rows of a receipt told that were taken out, if they are proved by now. Returns how many. */
+export async function tellAgain(db: Db, receiptId: string): Promise<number> {
+  const { count } = await db.query({
+    text: `update tokenmill.outbox
+set state = 'NEW'
+where receipt_id = $1 and state = 'UNPROVED'`,
+    values: [receiptId],
+  })
+  return count
+}
+
+/** Up to `limit` of the newest rows, first; as many random ones; and as many of those that were taken out. */
+export async function sample(db: Db, limit: number): Promise<Announcement[]> {
+  const { rows } = await db.query<Row & Pick<Announcement, 'state'>>({
+    text: `with bounds as (
+  select
+    (select outbox_id from tokenmill.outbox order by outbox_id limit 1) as first,
+    (select outbox_id from tokenmill.outbox order by outbox_id desc limit 1) as last
+), newest as (
+  select ${COLUMNS}, state
+  from tokenmill.outbox
+  order by outbox_id desc
+  limit $1
+), scattered as (
+  select ${COLUMNS}, state
+  from tokenmill.outbox
+  where outbox_id = any(array(
+    select first + floor(random() * (last - first + 1))::bigint
+    from bounds
+    cross join generate_series(1, $1)
+  ))
+), taken_out as (
+  select ${COLUMNS}, state
+  from tokenmill.outbox
+  where state = 'UNPROVED'
+  order by outbox_id desc
+  limit $1
+)
+select *
+from newest
+union all
+select *
+from scattered
+union all
+select *
+from taken_out`,
+    values: [limit],
+  })
+  return [...new Map(rows.map(row => [row.outboxId, outboxOf(row)])).values()]
 }
 
 /** Stores the trace of a result that waits, so that its later publication joins that trace. */

@@ -151,14 +151,14 @@ const NEW_COLUMNS: readonly Column<Receipt>[] = [
   column('completed_at', 'timestamptz', r => moment(r.completedAt)),
 ]
 const CODE: readonly Column<CodedReceipt>[] = [
-  column<CodedReceipt>('mac', 'bytea', r => binary(r.mac), true),
+  column<CodedReceipt>('mac', 'bytea', r => binary(r.mac)),
   column<CodedReceipt>('mac_version', 'smallint', r => r.macVersion, true),
 ]
 /** What only the outbox row says: to whose results queue it goes, and what it answers. */
 const TOLD: readonly Column<CodedReceipt>[] = [
   column<CodedReceipt>('addressee', 'text', r => addresseeOf(r)),
-  column<CodedReceipt>('answers', 'bytea', r => r.answers && binary(r.answers), true),
-  column<CodedReceipt>('told_mac', 'bytea', r => binary(r.toldMac), true),
+  column<CodedReceipt>('answers', 'bytea', r => r.answers && binary(r.answers)),
+  column<CodedReceipt>('told_mac', 'bytea', r => binary(r.toldMac)),
 ]
 const NEW_NAMES = [...NEW_COLUMNS, ...CODE].map(({ name }) => name).join(', ')
 
@@ -394,6 +394,41 @@ where receipt_id = $1 and day = $2`,
   })
 }
 
+/** Codes a receipt as it was read, which tokenmill may not have written. The caller holds the receipt's lock. */
+export async function codeAnew(db: Db, coder: Coder, stored: StoredReceipt): Promise<void> {
+  const { mac, macVersion } = codeOf(coder, receiptText(stored))
+  await db.query({
+    text: `update tokenmill.receipt
+set mac = $3, mac_version = $4
+where receipt_id = $1 and day = $2`,
+    values: [stored.receiptId, stored.day, mac, macVersion],
+  })
+}
+
+/** Up to `limit` ids of receipts from this id on, and over the end: a sample, because ids are hashes. */
+export async function sampleIds(db: Db, from: string, limit: number): Promise<string[]> {
+  const { rows } = await db.query<Pick<Receipt, 'receiptId'>>({
+    text: `(
+  select receipt_id as "receiptId"
+  from tokenmill.receipt_key
+  where receipt_id >= $1 and day is not null
+  order by receipt_id
+  limit $2
+)
+union all
+(
+  select receipt_id
+  from tokenmill.receipt_key
+  where receipt_id < $1 and day is not null
+  order by receipt_id
+  limit $2
+)
+limit $2`,
+    values: [from, limit],
+  })
+  return rows.map(({ receiptId }) => receiptId)
+}
+
 const INSERT_CANCELLED = `with claimed as (
   ${receiptKeys.claimOf('(select $1::uuid as receipt_id) as given')}
 )
@@ -466,7 +501,7 @@ const NOTHING_DONE = {
  * it. Throws LostRace if there is a receipt.
  */
 export async function insertCancelled(db: Db, coder: Coder, cancelled: Cancelled): Promise<void> {
-  const receipt = { ...NOTHING_DONE, ...cancelled }
+  const receipt = { ...cancelled, ...NOTHING_DONE }
   const { mac, macVersion } = codeOf(coder, receiptText(receipt))
   const values = [
     receipt.receiptId,
