@@ -3,6 +3,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { noCounts, OUTCOMES } from '../../src/job/outcome.ts'
 import { openLog } from '../../src/log.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
 import { isProved } from '../../src/store/job/receipt-code.ts'
@@ -51,7 +52,7 @@ const anyReceipt: fc.Arbitrary<NewReceipt> = fc
     tokenId: orNull(id),
     batchNo: orNull(count),
     chunk: orNull(count),
-    counts: orNull(fc.record({ UPDATED: count, CREATED: count, FAILED: count, REJECTED: count, CANCELLED: count })),
+    counts: orNull(fc.constantFrom(...OUTCOMES).map(first => ({ ...noCounts(), [first]: 7 }))),
     reasons: orNull(fc.dictionary(fc.constantFrom('REJECTED', 'FAILED'), fc.dictionary(text, count))),
     outcomes: orNull(text),
     failedRecords: count,
