@@ -12,7 +12,9 @@ import { batchContext } from '../src/trace/context.ts'
 import type { Tracer } from '../src/trace/tracer.ts'
 import type { Deps } from './deps.ts'
 
-interface ProgressDeps extends Pick<Deps, 'store' | 'ring' | 'onUnproved'> {
+type SumDeps = Pick<Deps, 'store' | 'ring' | 'onUnproved'>
+
+interface ProgressDeps extends SumDeps {
   log: Logger
   tracer?: Tracer | undefined
 }
@@ -32,7 +34,7 @@ const EVERY_MS = 1_000
 const REST_SHARE = 20
 
 export function openProgress(deps: ProgressDeps): BatchProgress {
-  const { store, ring, tracer } = deps
+  const { tracer } = deps
   const noted = new Set<number>()
   /** Batch number → when it may be summed again, by performance.now(). */
   const restUntil = new Map<number, number>()
@@ -46,12 +48,12 @@ export function openProgress(deps: ProgressDeps): BatchProgress {
     for (const batchNo of [...noted].filter(isDue)) {
       noted.delete(batchNo)
       const startedAt = performance.now()
-      const told = await batches.sum(store, ring, batchNo).catch(error => {
+      const told = await sum(batchNo, deps).catch(error => {
         failure = { error }
         return 'later' as const
       })
       if (told === 'later') noted.add(batchNo)
-      else if (tracer && told.finished) trace(told.finished, tracer)
+      else if (tracer && told?.finished) trace(told.finished, tracer)
       const endedAt = performance.now()
       restUntil.set(batchNo, endedAt + (endedAt - startedAt) * REST_SHARE)
     }
@@ -89,8 +91,19 @@ function trace({ clientId, batchId, acceptedAt, chunksDone, rowsDone }: Batch, t
 const UNSETTLED_MAX = 100
 
 /** Sums the batches that crashed worker processes left unsummed. */
-export async function sumUnsettled({ store, ring, clock }: Pick<Deps, 'store' | 'ring' | 'clock'>): Promise<void> {
-  for (const batchNo of await findUnsettled(store, UNSETTLED_MAX, clock())) await batches.sum(store, ring, batchNo)
+export async function sumUnsettled(deps: SumDeps & Pick<Deps, 'clock'>): Promise<void> {
+  for (const batchNo of await findUnsettled(deps.store, UNSETTLED_MAX, deps.clock())) await sum(batchNo, deps)
+}
+
+/** Undefined: the batch can't end, because of receipts that it tells of. */
+async function sum(
+  batchNo: number,
+  { store, ring, onUnproved }: SumDeps,
+): Promise<'later' | { finished: Batch | undefined } | undefined> {
+  const summed = await batches.sum(store, ring, batchNo)
+  if (summed === 'later' || !('unproved' in summed)) return summed
+  for (const id of summed.unproved) onUnproved('receipt', id)
+  return undefined
 }
 
 /** Writes the events of batches that stall. Call it after the sums: a chunk may be answered but not yet summed. */

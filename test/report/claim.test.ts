@@ -11,8 +11,9 @@ import { openFiles } from '../../src/report/files/open.ts'
 import { requestKey } from '../../src/report/request-key.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
 import * as reports from '../../src/store/report/reports.ts'
+import type { LiveRing } from '../../src/vault/ring/key-ring.ts'
 import { RETRY } from '../../workers/line/run-job.ts'
-import { sweepReports } from '../../workers/report/sweep.ts'
+import { endAbandoned, sweepReports } from '../../workers/report/sweep.ts'
 import { LAST_ATTEMPT } from '../../workers/report.ts'
 import { CODER } from '../store/coder.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
@@ -263,13 +264,13 @@ describe('the sweep', () => {
     await age(young, 399)
     const abandoned = (await reports.claim(store, CODER, asked(), { ...KEEP, refresh: true })).report.reportUid
     await age(abandoned, 9)
-    expect(await sweepReports({ store }, files, 400, now)).toEqual({ removed: 1, abandoned: 1, orphans: 2 })
+    expect(await endAbandoned({ store, ring: CODER as LiveRing }, now)).toBe(1)
+    expect(await sweepReports({ store }, files, 400, now)).toEqual({ removed: 1, orphans: 2 })
     expect((await readdir(folder)).toSorted()).toEqual(['fresh.csv', 'young.csv', ...foreign].toSorted())
     expect(await reports.find(store, old)).toBeUndefined()
     expect(await reports.find(store, abandoned)).toMatchObject({ status: 'FAILED' })
     expect(await sweepReports({ store }, files, 400, now)).toEqual({
       removed: 0,
-      abandoned: 0,
       orphans: 0,
     })
     await rm(folder, { recursive: true, force: true })

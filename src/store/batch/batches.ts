@@ -10,7 +10,7 @@ import type { Db, Store } from '../pool.ts'
 import { BATCH_COLUMNS, type Batch, type BatchRow, batchOf } from './batch-row.ts'
 import * as batchSamples from './batch-samples.ts'
 import { BATCH_LIFE, judgeSums, type SampledState, sampledStateOf, stateOf } from './batch-state.ts'
-import { type BatchSums, sumChunks } from './batch-sums.ts'
+import { type BatchSums, sumChunks, sumProved } from './batch-sums.ts'
 
 export async function find(db: Db, clientId: string, batchId: string): Promise<Batch | undefined> {
   const { rows } = await db.query<BatchRow>({
@@ -175,9 +175,14 @@ const SUM_MS_MIN = 1_000
 /**
  * Sums the outcomes of a batch's chunks into its row: at most once a second, after the first chunk is in the sum. If
  * all chunks are answered, the same transaction finishes the batch: it writes totals and event. Returns `later` if the
- * last sum is less than a second ago; else `finished`: the batch, if this call finished it for the first time.
+ * last sum is less than a second ago; `unproved`: ids of receipts that tokenmill didn't write as they are, because of which the
+ * batch can't end; else `finished`: the batch, if this call finished it for the first time.
  */
-export function sum(store: Store, coder: Coder, batchNo: number): Promise<'later' | { finished: Batch | undefined }> {
+export function sum(
+  store: Store,
+  coder: Coder,
+  batchNo: number,
+): Promise<'later' | { unproved: string[] } | { finished: Batch | undefined }> {
   return store.transaction(async db => {
     await holdSums(db, batchNo)
     const { count: isDue } = await db.query({
@@ -190,20 +195,37 @@ export function sum(store: Store, coder: Coder, batchNo: number): Promise<'later
     if (isDue === 0) return 'later'
     // Adding up the receipts may take long, so it is done before the batch's row is locked: chunks wait for that lock.
     const sums = await sumChunks(db, batchNo)
+    const isEnd = endsBy(await one(db, 'batch-read', SELECT_ONE, [batchNo]), sums)
+    const proved = isEnd ? await sumProved(db, coder, batchNo) : undefined
     const before = await lock(db, batchNo)
-    const after = await write(db, coder, before, sums)
+    if (proved && 'unproved' in proved) {
+      await change(db, batchNo, 'summed_at = clock_timestamp()')
+      return proved
+    }
+    const after = await write(db, proved && coder, before, proved ?? sums)
     return { finished: before.revision === 0 && after.revision === 1 ? after : undefined }
   })
 }
 
 /**
  * Sums the batch and returns its row, locked until the transaction ends: no chunk is committed meanwhile. `coder` undefined: this
- * process has no key of the vault. If all chunks are answered, it leaves the end of the batch, and its event, to the workers.
+ * process has no key of the vault. If all chunks are answered, it leaves the end of the batch, and its event, to `sum`.
  */
 export async function settle(db: Db, coder: Coder | undefined, batchNo: number): Promise<Batch> {
   await holdSums(db, batchNo)
   const row = await lock(db, batchNo)
-  return write(db, coder, row, await sumChunks(db, batchNo))
+  const sums = await sumChunks(db, batchNo)
+  const proved = coder && endsBy(row, sums) ? await sumProved(db, coder, batchNo) : undefined
+  return proved && !('unproved' in proved) ? write(db, coder, row, proved) : write(db, undefined, row, sums)
+}
+
+function verdictOf(row: Batch, { chunks, counts }: BatchSums): ReturnType<typeof judgeSums> {
+  return judgeSums({ ...row, failed: row.counts.FAILED }, { chunks, failed: counts.FAILED })
+}
+
+/** Whether these sums end the batch, or end it anew, which is told. */
+function endsBy(row: Batch, sums: BatchSums): boolean {
+  return ['finish', 'revise'].includes(verdictOf(row, sums))
 }
 
 /** Only one sum of a batch runs at a time, so that an older sum never replaces a newer one. */
@@ -214,9 +236,9 @@ async function holdSums(db: Db, batchNo: number): Promise<void> {
   })
 }
 
+/** `coder` undefined: what would end the batch isn't written. */
 async function write(db: Db, coder: Coder | undefined, row: Batch, sums: BatchSums): Promise<Batch> {
-  const known = { ...row, failed: row.counts.FAILED }
-  const verdict = judgeSums(known, { chunks: sums.chunks, failed: sums.counts.FAILED })
+  const verdict = verdictOf(row, sums)
   if (verdict === 'ignore') return change(db, row.batchNo, 'summed_at = clock_timestamp()')
   const isFinished = verdict !== 'progress'
   if (isFinished && !coder) return { ...row, finishedAt: sums.lastAt ?? row.activeAt }

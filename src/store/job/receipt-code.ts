@@ -5,9 +5,16 @@ import { canonical } from '../../job/envelope/digest.ts'
 import { type Coder, isCoded } from '../codes.ts'
 import type { Receipt, StoredReceipt } from './receipts.ts'
 
+type Deciding = Omit<Receipt, 'revision' | 'outcomes'> & Pick<StoredReceipt, 'askers'>
+
 /** The same text for a receipt as it is written and as it is read. A chunk's outcomes are in it by their SHA-256. */
-export function receiptText(receipt: Omit<Receipt, 'revision'> & Pick<StoredReceipt, 'askers'>): string {
-  const { outcomes, reasons } = receipt
+export function receiptText(receipt: Deciding & Pick<Receipt, 'outcomes'>): string {
+  const { outcomes } = receipt
+  return textOf(receipt, outcomes === null ? null : hash('sha256', outcomes))
+}
+
+function textOf(receipt: Deciding, outcomesDigest: string | null): string {
+  const { reasons } = receipt
   return JSON.stringify([
     'receipt/1',
     receipt.receiptId.toLowerCase(),
@@ -32,7 +39,7 @@ export function receiptText(receipt: Omit<Receipt, 'revision'> & Pick<StoredRece
     object(receipt.counts),
     // A receipt without reasons is stored with null.
     reasons && Object.keys(reasons).length > 0 ? canonical(reasons) : null,
-    outcomes === null ? null : hash('sha256', outcomes, 'base64url'),
+    outcomesDigest,
     receipt.failedRecords,
     receipt.reversal,
     receipt.attempt,
@@ -45,6 +52,15 @@ export function receiptText(receipt: Omit<Receipt, 'revision'> & Pick<StoredRece
 /** Whether tokenmill wrote the receipt as it is. Throws `Fault('key_unavailable')` for a key that this process doesn't have yet. */
 export function isProved(coder: Pick<Coder, 'receiptMacBy'>, receipt: StoredReceipt): boolean {
   return isCoded(coder, receiptText(receipt), receipt)
+}
+
+/** The same for a receipt that was read without a chunk's outcomes. `outcomesDigest`: their SHA-256, in hexadecimal. */
+export function isProvedByDigest(
+  coder: Pick<Coder, 'receiptMacBy'>,
+  receipt: Omit<StoredReceipt, 'outcomes'>,
+  outcomesDigest: string | null,
+): boolean {
+  return isCoded(coder, textOf(receipt, outcomesDigest), receipt)
 }
 
 const uuid = (id: string | null) => id?.toLowerCase() ?? null

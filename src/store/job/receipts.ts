@@ -192,6 +192,23 @@ export async function find(db: Db, receiptId: string): Promise<StoredReceipt | u
   return (await findAll(db, [receiptId]))[0]
 }
 
+/** A chunk's receipt with the digest of its outcomes (isProvedByDigest) in place of them. */
+export type ChunkReceipt = Omit<StoredReceipt, 'outcomes'> & { outcomesDigest: string | null }
+
+/** The receipts of the next `limit` chunks of a batch after the number `after`, in order. */
+export async function chunksAfter(db: Db, batchNo: number, after: number, limit: number): Promise<ChunkReceipt[]> {
+  const { rows } = await db.query<ChunkReceipt>({
+    name: 'receipts-chunks-after',
+    text: `select ${COLUMNS.replace('  outcomes,', `  encode(sha256(convert_to(outcomes, 'UTF8')), 'hex') as "outcomesDigest",`)}
+from tokenmill.receipt
+where batch_no = $1 and chunk > $2 and day >= (select created_at::date - 1 from tokenmill.batch where batch_no = $1)
+order by chunk
+limit $3`,
+    values: [batchNo, after, limit],
+  })
+  return rows
+}
+
 /** Reads the receipts of these keys. A key whose receipt retention has dropped gives none. */
 async function readAll(db: Db, days: readonly receiptKeys.ReceiptDay[]): Promise<StoredReceipt[]> {
   const [first] = days

@@ -8,7 +8,7 @@ import * as batches from '../../../src/store/batch/batches.ts'
 import { openStore, type Store } from '../../../src/store/pool.ts'
 import { sweep } from '../../../src/store/retention.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
-import { CODER } from '../coder.ts'
+import { CODER, codeAll } from '../coder.ts'
 
 const CLIENT = 'c0000000000000000000000001'
 const DAY_MS = 86_400_000
@@ -50,6 +50,7 @@ values (gen_random_uuid(), current_date, $3, $3, 'transaction-batch', $4, '', ''
   '{"CREATED": 2, "REJECTED": 1}', 1, 1, now(), now())`,
       [batchNo, chunk, CLIENT, randomUUID()],
     )
+    await codeAll(store)
     await rows(`update tokenmill.batch set summed_at = 'epoch' where batch_no = $1`, [batchNo])
     await batches.sum(store, CODER, batchNo)
   }

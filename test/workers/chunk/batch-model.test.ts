@@ -116,7 +116,9 @@ describeStore('the life of a batch', engine => {
         values: [batch.batchNo],
       })
       const summing =
-        one.do === 'sum' ? batches.sum(store, ring, batch.batchNo) : sumUnsettled({ store, ring, clock: Date.now })
+        one.do === 'sum'
+          ? batches.sum(store, ring, batch.batchNo)
+          : sumUnsettled({ store, ring, clock: Date.now, onUnproved: () => {} })
       return summing.then(
         () => 'summed',
         () => 'died',
