@@ -1,18 +1,25 @@
 // Keeps the rows of batches up to date after their chunks: each batch with a committed chunk is noted, and noted
 // batches are summed, each in its own transaction, about once a second at most. After a crash other worker processes
 // sum the rest.
+import type { Clock } from '../src/clock.ts'
 import type { Logger } from '../src/log.ts'
 import { every } from '../src/recurring.ts'
 import * as batchList from '../src/store/batch/batch-list.ts'
 import { type Batch, WHOLE_BATCH } from '../src/store/batch/batch-row.ts'
 import { findUnsettled } from '../src/store/batch/batch-sums.ts'
 import * as batches from '../src/store/batch/batches.ts'
+import type { Coder } from '../src/store/codes.ts'
+import type { Store } from '../src/store/pool.ts'
 import { ALL } from '../src/store/sight.ts'
 import { batchContext } from '../src/trace/context.ts'
 import type { Tracer } from '../src/trace/tracer.ts'
-import type { Deps } from './deps.ts'
+import type { TellUnproved } from './metrics/unproved.ts'
 
-type SumDeps = Pick<Deps, 'store' | 'ring' | 'onUnproved'>
+interface SumDeps {
+  store: Store
+  ring: Coder
+  onUnproved: TellUnproved
+}
 
 interface ProgressDeps extends SumDeps {
   log: Logger
@@ -91,7 +98,7 @@ function trace({ clientId, batchId, acceptedAt, chunksDone, rowsDone }: Batch, t
 const UNSETTLED_MAX = 100
 
 /** Sums the batches that crashed worker processes left unsummed. */
-export async function sumUnsettled(deps: SumDeps & Pick<Deps, 'clock'>): Promise<void> {
+export async function sumUnsettled(deps: SumDeps & { clock: Clock }): Promise<void> {
   for (const batchNo of await findUnsettled(deps.store, UNSETTLED_MAX, deps.clock())) await sum(batchNo, deps)
 }
 
@@ -107,7 +114,11 @@ async function sum(
 }
 
 /** Writes the events of batches that stall. Call it after the sums: a chunk may be answered but not yet summed. */
-export async function tellStalls({ store, ring, clock }: Pick<Deps, 'store' | 'ring' | 'clock'>): Promise<void> {
+export async function tellStalls({
+  store,
+  ring,
+  clock,
+}: Pick<SumDeps, 'store' | 'ring'> & { clock: Clock }): Promise<void> {
   const now = clock()
   let told = 0
   for await (const page of batchList.listPages(ALL, store, { state: 'STALLED', now }, WHOLE_BATCH))

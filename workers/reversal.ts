@@ -7,7 +7,7 @@ import { areGivenUp, askersOf, isUndoable, withoutAskers } from '../src/job/answ
 import type { ReversalStatus } from '../src/job/problem.ts'
 import type { Reversal } from '../src/job/system/reversal.ts'
 import * as operations from '../src/store/job/operations.ts'
-import { isProved } from '../src/store/job/receipt-code.ts'
+import { isProved } from '../src/store/job/receipt.ts'
 import * as receipts from '../src/store/job/receipts.ts'
 import { type Db, hold, LostRace } from '../src/store/pool.ts'
 import * as references from '../src/store/reference/source-references.ts'

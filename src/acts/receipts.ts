@@ -1,7 +1,7 @@
 // Ends an unproved receipt: an operator who has found out what was decided says that the receipt stands as it is. From then on the
 // job is answered from it, and what waited because of it is told.
 import * as outbox from '../store/job/outbox.ts'
-import { isProved } from '../store/job/receipt-code.ts'
+import { isProved } from '../store/job/receipt.ts'
 import * as receipts from '../store/job/receipts.ts'
 import { hold, type Store } from '../store/pool.ts'
 import type { KeyRing } from '../vault/ring/key-ring.ts'

@@ -13,7 +13,6 @@ import * as outbox from '../../src/store/job/outbox.ts'
 import type { Store } from '../../src/store/pool.ts'
 import { readTraceparent, type TraceContext, traceparentOf } from '../../src/trace/context.ts'
 import type { Span, Tracer } from '../../src/trace/tracer.ts'
-import type { RowBody } from '../card/stored-answer.ts'
 import type { WorkerMetrics } from '../metrics/metrics.ts'
 import { type Message, openDeliver, seal } from './deliver.ts'
 
@@ -42,6 +41,12 @@ export interface Announcer {
   isHeldBack(clientId: string, replyTo: string | null): Promise<boolean>
   close(): Promise<void>
 }
+
+/**
+ * What is told of an outbox row. `gone`: it points to a receipt that retention has erased. `unproved`: tokenmill didn't write the row,
+ * or its receipt, as it is.
+ */
+export type RowBody = { body: string } | 'gone' | 'unproved'
 
 export interface AnnouncerOptions {
   store: Store

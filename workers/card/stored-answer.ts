@@ -6,11 +6,12 @@ import type { Catalogue } from '../../src/job/catalogue.ts'
 import { tokensNamed, toResultAgain, unpack } from '../../src/job/chunk-outcomes.ts'
 import type { OutboxRow } from '../../src/store/job/outbox.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
-import { isProved } from '../../src/store/job/receipt-code.ts'
+import { isProved } from '../../src/store/job/receipt.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import type { Store } from '../../src/store/pool.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
+import type { RowBody } from '../answer/announce.ts'
 import type { StoredHead, ToldAnswer } from '../answer/result-text.ts'
 import { resultOf } from '../answer/result-text.ts'
 import type { Deps } from '../deps.ts'
@@ -60,10 +61,7 @@ async function recordsOf(outcomes: string, store: Store) {
   return unpacked.map(record => toResultAgain(record, found))
 }
 
-/** What is told of an outbox row. `unproved`: tokenmill didn't write the row, or its receipt, as it is. */
-export type RowBody = { body: string } | 'gone' | 'unproved'
-
-/** `gone`: the row points to a receipt that retention has erased. */
+/** What is told of an outbox row, if tokenmill wrote it, and its receipt, as they are. */
 export async function bodyOfRow(
   row: OutboxRow,
   readers: Readers & Pick<Deps, 'ring' | 'onUnproved'>,

@@ -1,7 +1,7 @@
 // Answers a job that already has a receipt from that receipt.
 import { refuse } from '../../src/errors.ts'
 import { askersOf, isAsker, isUndoable, withAsker } from '../../src/job/answer/askers.ts'
-import { isProved } from '../../src/store/job/receipt-code.ts'
+import { isProved } from '../../src/store/job/receipt.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import { hold } from '../../src/store/pool.ts'
 import type { End, Work } from '../work.ts'

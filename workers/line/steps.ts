@@ -3,7 +3,7 @@
 import { assert, isRefusal, type Refusal } from '../../src/errors.ts'
 import type { Claims } from '../../src/job/envelope/envelope.ts'
 import { panNameRefusal } from '../../src/job/envelope/names.ts'
-import { isProved } from '../../src/store/job/receipt-code.ts'
+import { isProved } from '../../src/store/job/receipt.ts'
 import type { Receipt, StoredReceipt } from '../../src/store/job/receipts.ts'
 import { LostRace } from '../../src/store/pool.ts'
 import { CardPhaseChanged } from '../../src/store/token/card-phases.ts'

@@ -8,10 +8,10 @@ import { type MetricsRegistry, SECONDS } from '../../src/metrics.ts'
 import { openUngrantedCounter } from '../../src/vault/ring/ungranted.ts'
 import { openMinuteWork } from './minute-work.ts'
 import { openRecentAttempts } from './recent-attempts.ts'
-import { UNPROVED_KINDS } from './unproved.ts'
 
 export type WorkerMetrics = ReturnType<typeof openWorkerMetrics>
 
+export const UNPROVED_KINDS = ['receipt', 'outbox', 'event'] as const
 const ENDS = ['SUCCEEDED', 'FAILED', 'REPEATED', 'DROPPED', 'LATER', 'FAULT'] as const
 /** The label for a job that can't be read, and so has no kind. */
 const UNKNOWN = 'unknown'

@@ -1,9 +1,8 @@
 // Tells of a row that says what was decided, or what is told of it, and that tokenmill did not write, or that was changed since:
 // a count and a log line. Such a row is told to nobody.
 import type { Logger } from '../../src/log.ts'
-import type { WorkerMetrics } from './metrics.ts'
+import type { UNPROVED_KINDS, WorkerMetrics } from './metrics.ts'
 
-export const UNPROVED_KINDS = ['receipt', 'outbox', 'event'] as const
 /** `id`: of the receipt, of the outbox row, or of the event's delivery. */
 export type TellUnproved = (kind: (typeof UNPROVED_KINDS)[number], id: string | number) => void
 

@@ -2,7 +2,7 @@
 // random ones, and all rows that workers refused to tell.
 import { randomUUID } from 'node:crypto'
 import * as outbox from '../../../src/store/job/outbox.ts'
-import { isProved } from '../../../src/store/job/receipt-code.ts'
+import { isProved } from '../../../src/store/job/receipt.ts'
 import * as receipts from '../../../src/store/job/receipts.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import { count } from '../../../src/units.ts'

@@ -4,7 +4,7 @@
 import type { ReasonCounts } from '../../job/chunk-outcomes.ts'
 import { type Counts, noCounts, OUTCOMES, sumOf } from '../../job/outcome.ts'
 import type { Coder } from '../codes.ts'
-import { isProvedByDigest } from '../job/receipt-code.ts'
+import { isProvedByDigest } from '../job/receipt.ts'
 import * as receipts from '../job/receipts.ts'
 import type { Db } from '../pool.ts'
 import { BATCH_LIFE } from './batch-state.ts'

@@ -1,70 +1,20 @@
 // Receipts: the stored end of each job, once per job. They make a job take effect exactly once: the first transaction
 // that claims the receipt's id and writes the receipt decides. receipt-keys.ts says in which week a receipt is.
-import type { FieldReason } from '../../errors.ts'
 import type { Askers } from '../../job/answer/askers.ts'
-import type { ReasonCounts } from '../../job/chunk-outcomes.ts'
-import type { Counts } from '../../job/outcome.ts'
 import { addresseeOf } from '../../job/system-clients.ts'
-import { type Code, type Coded, type Coder, codeOf } from '../codes.ts'
+import { type Code, type Coder, codeOf } from '../codes.ts'
 import { type Column, plains, rowSet } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
 import * as outbox from './outbox.ts'
-import { receiptText } from './receipt-code.ts'
+import { type Receipt, receiptText, type StoredReceipt } from './receipt.ts'
 import * as receiptKeys from './receipt-keys.ts'
 
-export interface Receipt {
-  receiptId: string
-  /** Of the verified envelope; null of a job that was cancelled unseen. */
-  entityId: string | null
-  clientId: string
-  iss: string
-  kind: string
-  jti: string
-  requestDigest: Buffer
-  /** The version of the data key `digest`. */
-  digestVersion: number
-  /** The keyed hash of what the request says, under the same version; null if it has no card, or the card wasn't opened. */
-  contentDigest?: Buffer | null
-  envelopeDigest: Buffer
-  replyTo: string | null
-  reference: string | null
-  status: 'SUCCEEDED' | 'FAILED' | 'CANCELLED'
-  code: number
-  /** The outcome of a single record. */
-  outcome: string | null
-  refusal: FieldReason[] | null
-  tokenId: string | null
-  batchNo: number | null
-  chunk: number | null
-  counts: Counts | null
-  /** For a chunk: how many of its records ended with each reason; null for a single job. */
-  reasons: ReasonCounts | null
-  /** A chunk's outcomes, packed (src/job/chunk-outcomes.ts reads and writes them). */
-  outcomes: string | null
-  failedRecords: number
-  revision: number
-  /** Whether failed calls to providers must be compensated, or were; null if there are none. */
-  reversal: 'REQUIRED' | 'COMPLETED' | null
-  attempt: number
-  /** ms since the epoch. */
-  acceptedAt: number
-  completedAt: number
-}
+export type { Receipt, StoredReceipt }
 
 /** A receipt that is to be written, with what only its outbox row says. */
 export interface NewReceipt extends Receipt {
   /** The digest of what the envelope asks for; null if it isn't known. A receipt doesn't store it: others could guess at it. */
   answers: Buffer | null
-}
-
-/**
- * A receipt that was read. The week of `day` (YYYY-MM-DD) is its partition. Whoever tells or counts it asks before whether it is
- * proved (receipt-code.ts); one that isn't still blocks its job.
- */
-export interface StoredReceipt extends Receipt, Coded {
-  day: string
-  /** Who asked for the effect; null while only the envelope that took effect has. */
-  askers: Askers | null
 }
 
 const COLUMNS = `

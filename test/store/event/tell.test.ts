@@ -13,7 +13,6 @@ import { tell, tellUrls } from '../../../src/store/event/tell.ts'
 import * as outbox from '../../../src/store/job/outbox.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import { sweep } from '../../../src/store/retention.ts'
-import type { LiveRing } from '../../../src/vault/ring/key-ring.ts'
 import { tellStalls } from '../../../workers/batch-progress.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
@@ -246,7 +245,7 @@ describeStore('an event', engine => {
       acceptedAt: Date.now(),
       extent: { chunks: 2, rows: 2, name: null, sha256: null },
     })
-    const look = (afterMs: number) => tellStalls({ store, ring: CODER as LiveRing, clock: () => Date.now() + afterMs })
+    const look = (afterMs: number) => tellStalls({ store, ring: CODER, clock: () => Date.now() + afterMs })
     await look(BATCH_LIFE.stalledMs - 40_000)
     expect(await typesOf(clientId)).toEqual([])
     for (let n = 0; n < 3; n += 1) await look(BATCH_LIFE.stalledMs + n)

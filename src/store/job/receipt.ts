@@ -1,9 +1,61 @@
-// What the code of a receipt covers: every column that decides. `revision` counts answers, and `day` says where the row lies; the
+// A receipt, and what its code covers: every column that decides. `revision` counts answers, and `day` says where the row lies; the
 // addressee follows from `iss` and `client_id`.
 import { hash } from 'node:crypto'
+import type { FieldReason } from '../../errors.ts'
+import type { Askers } from '../../job/answer/askers.ts'
+import type { ReasonCounts } from '../../job/chunk-outcomes.ts'
 import { canonical } from '../../job/envelope/digest.ts'
-import { type Coder, isCoded } from '../codes.ts'
-import type { Receipt, StoredReceipt } from './receipts.ts'
+import type { Counts } from '../../job/outcome.ts'
+import { type Coded, type Coder, isCoded } from '../codes.ts'
+
+export interface Receipt {
+  receiptId: string
+  /** Of the verified envelope; null of a job that was cancelled unseen. */
+  entityId: string | null
+  clientId: string
+  iss: string
+  kind: string
+  jti: string
+  requestDigest: Buffer
+  /** The version of the data key `digest`. */
+  digestVersion: number
+  /** The keyed hash of what the request says, under the same version; null if it has no card, or the card wasn't opened. */
+  contentDigest?: Buffer | null
+  envelopeDigest: Buffer
+  replyTo: string | null
+  reference: string | null
+  status: 'SUCCEEDED' | 'FAILED' | 'CANCELLED'
+  code: number
+  /** The outcome of a single record. */
+  outcome: string | null
+  refusal: FieldReason[] | null
+  tokenId: string | null
+  batchNo: number | null
+  chunk: number | null
+  counts: Counts | null
+  /** For a chunk: how many of its records ended with each reason; null for a single job. */
+  reasons: ReasonCounts | null
+  /** A chunk's outcomes, packed (src/job/chunk-outcomes.ts reads and writes them). */
+  outcomes: string | null
+  failedRecords: number
+  revision: number
+  /** Whether failed calls to providers must be compensated, or were; null if there are none. */
+  reversal: 'REQUIRED' | 'COMPLETED' | null
+  attempt: number
+  /** ms since the epoch. */
+  acceptedAt: number
+  completedAt: number
+}
+
+/**
+ * A receipt that was read. The week of `day` (YYYY-MM-DD) is its partition. Whoever tells or counts it asks before whether it is
+ * proved (`isProved`); one that isn't still blocks its job.
+ */
+export interface StoredReceipt extends Receipt, Coded {
+  day: string
+  /** Who asked for the effect; null while only the envelope that took effect has. */
+  askers: Askers | null
+}
 
 type Deciding = Omit<Receipt, 'revision' | 'outcomes'> & Pick<StoredReceipt, 'askers'>
 
