@@ -41,6 +41,10 @@ export const REASONS = {
     code: 400,
     text: 'This jti was used for another request, or for a card that can not be compared any more because the key of one of both is gone.',
   },
+  receipt_unproved: {
+    code: 500,
+    text: 'What was decided about this job can not be proved: its record in the database was changed. Nothing was done; tell the operator.',
+  },
   reversed: { code: 500, text: 'This operation was reversed, and its jti is spent; use a new jti.' },
   sequence_stale: { code: 400, text: 'A job with this sequence or a later one has taken effect on this token.' },
   sequence_not_allowed: { code: 400, text: 'sequence is not allowed on this kind.' },

@@ -1,14 +1,18 @@
 // What worker processes are composed of: the handlers of all kinds, and what goes on beside the jobs. The entry of a process
 // hands both down.
 import { doFailedActs } from '../src/acts/failed-acts.ts'
+import { tellExpiring } from '../src/acts/key/expiring-keys.ts'
 import type { AuditPlace } from '../src/audit/place.ts'
 import { resultsQueue } from '../src/job/catalogue.ts'
 import type { KINDS } from '../src/job/composition.ts'
 import { every } from '../src/recurring.ts'
+import { readClock } from '../src/store/server.ts'
 import type { ConsoleTrust } from './act/trust.ts'
 import { openAct } from './act.ts'
 import { startSequencer } from './audit/sequencer.ts'
+import { sumUnsettled, tellStalls } from './batch-progress.ts'
 import { schemeRecords } from './chunk/schemes.ts'
+import type { LineDeps } from './line/deps.ts'
 import type { HandlersOf } from './line/handlers.ts'
 import { CLOSE_MS, type Loop } from './main.ts'
 import { manifestTotal } from './manifest-total.ts'
@@ -18,6 +22,7 @@ import type { Providers } from './provider/deps.ts'
 import { startSchemeLoop } from './provider/reconcile/loop.ts'
 import { reference } from './reference.ts'
 import { watchReportMakers } from './report/makers.ts'
+import { endAbandoned } from './report/sweep.ts'
 import { openReport, type ReportMaking } from './report.ts'
 import { type ResealTimes, startReseals } from './reseal/reseal.ts'
 import { reversal } from './reversal.ts'
@@ -53,6 +58,8 @@ export function openHandlers(means: Means): HandlersOf<typeof KINDS> {
 }
 
 const FAILED_ACTS_MS = 1_000
+const SUMS_MS = 10_000
+const HOUR_MS = 3_600_000
 
 /** What loops need that nothing else does. */
 export interface LoopMeans {
@@ -62,6 +69,12 @@ export interface LoopMeans {
   reseal?: Partial<ResealTimes> | undefined
   /** Undefined if no provider is set up. */
   providers: Providers | undefined
+}
+
+/** Warns of the keys that it tells of, too. */
+async function tellOfKeys({ store, ring, log }: LineDeps): Promise<void> {
+  for (const { key, replaceBy, stage } of await tellExpiring(store, ring, await readClock(store)))
+    log.warn({ key, replaceBy: new Date(replaceBy).toISOString(), stage }, 'a key should be replaced')
 }
 
 /** In the order in which they start; they end in the reverse order. */
@@ -112,6 +125,25 @@ export function openLoops({ auditPlace, reseal, providers }: LoopMeans): readonl
         const read = queues.work(resultsQueue(ownKey.clientId), async () => ({ done: true }), { concurrency: 1 })
         return () => read.close(CLOSE_MS)
       },
+    },
+    {
+      name: 'batches that a crash left unsummed, or that stall',
+      start: ({ options, deps }) =>
+        options.worker.role === 'bulk'
+          ? every(SUMS_MS, () => sumUnsettled(deps).then(() => tellStalls(deps)), deps)
+          : undefined,
+    },
+    {
+      name: 'reports that nobody makes any more',
+      start: ({ options, deps }) =>
+        options.worker.role === 'bulk'
+          ? every(HOUR_MS, async () => void (await endAbandoned(deps, await readClock(deps.store))), deps)
+          : undefined,
+    },
+    {
+      name: 'keys that should be replaced',
+      start: ({ options, deps }) =>
+        options.worker.role === 'bulk' ? every(HOUR_MS, () => tellOfKeys(deps), deps) : undefined,
     },
     { name: 'full keys', start: ({ opened }) => watchFullKeys(opened) },
     {

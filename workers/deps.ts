@@ -14,6 +14,7 @@ import type { Directory } from './directory.ts'
 import type { KeyReaders } from './key-readers.ts'
 import type { DroppedEnvelopes } from './metrics/dropped-envelopes.ts'
 import type { WorkerMetrics } from './metrics/metrics.ts'
+import type { TellUnproved } from './metrics/unproved.ts'
 import type { Networks } from './networks.ts'
 import type { LookUps } from './set/look-ups.ts'
 import type { Sets } from './set/single.ts'
@@ -45,6 +46,8 @@ export interface Deps {
   span?: Span | undefined
   /** Told of a row that grants rights and that tokenmill didn't write, or that was changed since. */
   onUngranted: TellUngranted
+  /** Told of a receipt, a result or an event that tokenmill didn't write, or that was changed since. */
+  onUnproved: TellUnproved
   /** `noNetworks` in a product without them. */
   networks: Networks<Deps>
   /**

@@ -40,6 +40,7 @@ import type { Handlers } from './line/handlers.ts'
 import { giveUp, runJob, works } from './line/run-job.ts'
 import { openDroppedEnvelopes } from './metrics/dropped-envelopes.ts'
 import type { WorkerMetrics } from './metrics/metrics.ts'
+import { openTellUnproved } from './metrics/unproved.ts'
 import { noNetworks } from './networks.ts'
 import { type CellReply, type CellRequest, openCell } from './process/cell.ts'
 import { openClockWatch } from './process/clock-skew.ts'
@@ -170,10 +171,12 @@ async function openDeps(opened: Opened, { inspect }: Pick<RunOptions, 'inspect'>
   const { config, log, metrics, lifetime, store, queues, halves, ring, signing, networks = noNetworks, tracer } = opened
   const { handlers, catalogue } = opened
   const onUngranted = openTellUngranted(log, metrics.ungranted)
+  const onUnproved = openTellUnproved(log, metrics)
   const directory = await openDirectory({ store, queues, halves, ring, onUngranted }, systemClock)
   const { findShown } = networks.schemeTokens
   const lookUps = openLookUps(store, findShown)
-  const bodyOf: AnnouncerOptions['bodyOf'] = row => bodyOfRow(row, { store, lookUps, directory, handlers, catalogue })
+  const bodyOf: AnnouncerOptions['bodyOf'] = row =>
+    bodyOfRow(row, { store, lookUps, directory, handlers, catalogue, ring, onUnproved })
   const announcer = openAnnouncer({
     store,
     queues,
@@ -187,7 +190,7 @@ async function openDeps(opened: Opened, { inspect }: Pick<RunOptions, 'inspect'>
   lifetime.onClose('announcer', announcer.close)
   const captureUse = openCaptureUse({ store, clock: systemClock, log })
   lifetime.onClose('use of capture keys', captureUse.close)
-  const progress = openProgress({ store, log, tracer })
+  const progress = openProgress({ store, ring, log, tracer, onUnproved })
   lifetime.onClose('batch progress', progress.close)
   const dropped = openDroppedEnvelopes({ store, metrics, log, clock: systemClock })
   lifetime.onClose('dropped envelopes', dropped.close)
@@ -215,6 +218,7 @@ async function openDeps(opened: Opened, { inspect }: Pick<RunOptions, 'inspect'>
     networks,
     tracer,
     onUngranted,
+    onUnproved,
     handlers,
     cards: CARD_QUESTIONS,
     ...(inspect ? { inspect } : {}),

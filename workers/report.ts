@@ -76,7 +76,7 @@ export function openReport({ makeReport, makesReports }: ReportMaking): Handler<
       const { task, asked } = prepared
       const isNightly = work.claims.iss === 'scheduler'
       if (isNightly) await awaitEnd(asked.period, deps)
-      const { claim, report: found } = await reports.claim(deps.store, asked, {
+      const { claim, report: found } = await reports.claim(deps.store, deps.ring, asked, {
         refresh: work.request.refresh === true,
         staleMs: STALE_MS,
         askedAt: isNightly ? null : askedAtOf(work),
@@ -86,7 +86,7 @@ export function openReport({ makeReport, makesReports }: ReportMaking): Handler<
       return claim === 'stored' ? { stored: found } : { made: await make(work, task, { ...deps, makeReport }), asked }
     },
 
-    decide: async (_work, prepared) => decisionOf(prepared),
+    decide: async (_work, prepared, deps) => decisionOf(prepared, deps),
 
     // The receipt's outcome is the report's uid; reports are kept longer than receipts.
     async retell({ outcome }, { store }) {
@@ -124,7 +124,7 @@ async function batchRefusal(
   return refuse('batch_of_several', 'body.parameters.clientId')
 }
 
-function decisionOf(prepared: Prepared): Decision {
+function decisionOf(prepared: Prepared, { ring }: Pick<Deps, 'ring'>): Decision {
   return {
     async save(db) {
       if ('invalid' in prepared) {
@@ -132,12 +132,14 @@ function decisionOf(prepared: Prepared): Decision {
         const wrong = fieldsOf(invalid).map(({ field, reason }) =>
           `${field.replace(/^body\.parameters\.?/, '')} ${reason}`.trim(),
         )
-        await reports.refuseParameters(db, asked, wrong.join(', '))
+        await reports.refuseParameters(db, ring, asked, wrong.join(', '))
         return invalid
       }
       assert(!('task' in prepared), 'a report is made before it is remembered')
       const ended =
-        'stored' in prepared ? prepared.stored : await reports.succeed(db, prepared.asked.reportUid, prepared.made)
+        'stored' in prepared
+          ? prepared.stored
+          : await reports.succeed(db, ring, prepared.asked.reportUid, prepared.made)
       // The receipt stores the uid of the report with which the job was answered: a new one or an existing one.
       return { code: 200, outcome: ended.reportUid, tokenId: null, record: recordOf(ended) }
     },
@@ -147,7 +149,13 @@ function decisionOf(prepared: Prepared): Decision {
 async function make(
   { attempt, receiptId: reportUid, progress }: Work<Report>,
   task: ReportTask,
-  { store, log, makeReport, span: jobSpan }: Pick<Deps, 'store' | 'log' | 'span'> & Pick<ReportMaking, 'makeReport'>,
+  {
+    store,
+    ring,
+    log,
+    makeReport,
+    span: jobSpan,
+  }: Pick<Deps, 'store' | 'ring' | 'log' | 'span'> & Pick<ReportMaking, 'makeReport'>,
 ): Promise<reports.Made> {
   const span = jobSpan?.child('make report', { attributes: { 'report.type': task.reportType } })
   let lines: number | null = null
@@ -169,7 +177,7 @@ async function make(
     span?.set({ 'report.lines': lines ?? 0 })
     if ('made' in ended) return ended.made
     log.error({ reason: ended.mismatch }, 'a report does not tie out')
-    await reports.fail(store, reportUid, 'report_mismatch', ended.mismatch)
+    await reports.fail(store, ring, reportUid, { word: 'report_mismatch', reason: ended.mismatch })
     throw new Fault('report_mismatch')
   } catch (error) {
     await telling
@@ -177,7 +185,7 @@ async function make(
     fault = code
     // No further attempt will follow.
     if (FAULTS[code].verdict === 'fail' || attempt >= LAST_ATTEMPT)
-      await reports.fail(store, reportUid, code, message).catch(() => {})
+      await reports.fail(store, ring, reportUid, { word: code, reason: message }).catch(() => {})
     throw error
   } finally {
     span?.end(fault)

@@ -7,6 +7,7 @@ import { areGivenUp, askersOf, isUndoable, withoutAskers } from '../src/job/answ
 import type { ReversalStatus } from '../src/job/problem.ts'
 import type { Reversal } from '../src/job/system/reversal.ts'
 import * as operations from '../src/store/job/operations.ts'
+import { isProved } from '../src/store/job/receipt.ts'
 import * as receipts from '../src/store/job/receipts.ts'
 import { type Db, hold, LostRace } from '../src/store/pool.ts'
 import * as references from '../src/store/reference/source-references.ts'
@@ -59,7 +60,8 @@ async function requireCompensation(
 ): Promise<Refusal | undefined> {
   await hold(db, request.receipt_id)
   const receipt = await receipts.find(db, request.receipt_id)
-  if (receipt && receipt.clientId !== work.client.clientId) return refuse('field_value', 'body.receipt_id')
+  const unable = receipt && unableTo(receipt, work, deps)
+  if (unable) return unable
   if (receipt && !(await isToBeUndone(db, receipt, request))) return undefined
   if (!(await deps.networks.compensation.record(db, request.receipt_id, deps.clock()))) return undefined
   if (receipt) await reverse(db, receipt, work, 'REQUIRED', deps)
@@ -70,7 +72,8 @@ async function requireCompensation(
 async function reverseJob(db: Db, work: Work<Reversal>, request: Reversal, deps: Deps): Promise<JobAnswer> {
   await hold(db, request.receipt_id)
   const receipt = await receipts.find(db, request.receipt_id)
-  if (receipt && receipt.clientId !== work.client.clientId) return refuse('field_value', 'body.receipt_id')
+  const unable = receipt && unableTo(receipt, work, deps)
+  if (unable) return unable
   // The job, or another attempt at it, has called a provider since `reach` looked: the reversal begins again.
   const isOpen = receipt ? await isToBeUndone(db, receipt, request) : true
   if (isOpen && (await deps.networks.compensation.record(db, request.receipt_id, deps.clock())))
@@ -82,6 +85,14 @@ async function reverseJob(db: Db, work: Work<Reversal>, request: Reversal, deps:
   return { code: 200, outcome: reversalStatus, tokenId: receipt?.tokenId ?? null, record }
 }
 
+/** Why nothing is undone: it is another client's job, or nobody knows what was decided. */
+function unableTo(receipt: receipts.StoredReceipt, work: Work<Reversal>, deps: Deps): Refusal | undefined {
+  if (receipt.clientId !== work.client.clientId) return refuse('field_value', 'body.receipt_id')
+  if (isProved(deps.ring, receipt)) return undefined
+  deps.onUnproved('receipt', receipt.receiptId)
+  return refuse('receipt_unproved', 'body.receipt_id')
+}
+
 /** The job has no receipt yet: inserts one that says CANCELLED. */
 async function cancel(
   db: Db,
@@ -90,7 +101,7 @@ async function cancel(
   status: 'REQUIRED' | null,
   deps: Deps,
 ): Promise<ReversalStatus> {
-  await receipts.insertCancelled(db, {
+  await receipts.insertCancelled(db, deps.ring, {
     // The gateway names the entity of the request that it gave up; workers, which compensate for a job that has failed, may
     // name another one of the client.
     entityId: claims.iss === 'gateway' ? claims.entity_id : null,
@@ -100,22 +111,8 @@ async function cancel(
     kind: claims.kind,
     jti: claims.jti,
     requestDigest: Buffer.alloc(0),
-    digestVersion: 1,
     envelopeDigest: Buffer.from(envelope, 'base64url'),
-    replyTo: null,
-    reference: null,
-    status: 'CANCELLED',
     code: 500,
-    outcome: null,
-    refusal: null,
-    tokenId: null,
-    batchNo: null,
-    chunk: null,
-    counts: null,
-    reasons: null,
-    outcomes: null,
-    failedRecords: 0,
-    revision: 1,
     reversal: status,
     attempt,
     acceptedAt,
@@ -147,8 +144,14 @@ async function conclude(
 ): Promise<ReversalStatus> {
   if (receipt.reversal === 'REQUIRED') {
     // If the job was cancelled before it left a receipt, no answer was sent.
-    if (receipt.requestDigest.length === 0) await receipts.recordCancelledCompensation(db, receipt)
-    else await receipts.revise(db, { ...receipt, answers: null, reversal: 'COMPLETED', completedAt: deps.clock() })
+    if (receipt.requestDigest.length === 0) await receipts.recordCancelledCompensation(db, deps.ring, receipt)
+    else
+      await receipts.revise(db, deps.ring, receipt, {
+        ...receipt,
+        answers: null,
+        reversal: 'COMPLETED',
+        completedAt: deps.clock(),
+      })
     return 'COMPLETED'
   }
   if (receipt.reversal === 'COMPLETED' || receipt.status === 'CANCELLED') return 'COMPLETED'
@@ -157,7 +160,7 @@ async function conclude(
     return 'COMPLETED'
   }
   // Whoever asked, too, may have been told that the effect holds. The last one who gives up undoes it.
-  if (isUndoable(receipt)) await receipts.recordAskers(db, receipt, askersAfter(receipt, request))
+  if (isUndoable(receipt)) await receipts.recordAskers(db, deps.ring, receipt, askersAfter(receipt, request))
   const isNamed = namedBy(request).includes(receipt.envelopeDigest.toString('base64url'))
   return isNamed && receipt.outcome === 'DELETED' ? 'COMPLETED' : 'NONE'
 }
@@ -185,7 +188,14 @@ async function reverse(
     await writeEffects(db, [await restoring(db, row, restored, work, deps)], deps)
   }
   const answers = null
-  await receipts.revise(db, { ...receipt, answers, status: 'CANCELLED', code: 500, reversal: status, completedAt: now })
+  await receipts.revise(db, deps.ring, receipt, {
+    ...receipt,
+    answers,
+    status: 'CANCELLED',
+    code: 500,
+    reversal: status,
+    completedAt: now,
+  })
 }
 
 /**

@@ -1,6 +1,5 @@
 // What the scheduler's process is composed of beside the core: what the features have done every hour, and the figures of the
 // store that they show. The entry of the process hands both down.
-import { tellExpiring } from '../src/acts/key/expiring-keys.ts'
 import type { ReportFiles } from '../src/report/files/files.ts'
 import * as confirmations from '../src/store/access/confirmations.ts'
 import * as actNonces from '../src/store/person/act-nonces.ts'
@@ -41,13 +40,6 @@ export const openChores = (files: ReportFiles | undefined): Chore[] => [
     run: ({ store }, { now }) => watched.eraseOld(store, now - WORK_MINUTES.keptDays * DAY_MS),
   },
   { name: 'reports', run: (deps, { now, reportDays }) => sweepReports(deps, files, reportDays, now) },
-  {
-    name: 'keys that should be replaced',
-    async run({ store, clock, log }) {
-      for (const { key, replaceBy, stage } of await tellExpiring(store, clock()))
-        log.warn({ key, replaceBy: new Date(replaceBy).toISOString(), stage }, 'a key should be replaced')
-    },
-  },
 ]
 
 /** They are asked in this order. */

@@ -6,6 +6,7 @@ import { webhookType } from '../src/job/event.ts'
 import type { Webhook } from '../src/job/system/webhook.ts'
 import * as deliveries from '../src/store/event/deliveries.ts'
 import * as endpoints from '../src/store/event/endpoints.ts'
+import * as events from '../src/store/event/events.ts'
 import type { Db } from '../src/store/pool.ts'
 import { signWebhook } from '../src/vault/webhook-secret.ts'
 import type { Deps } from './deps.ts'
@@ -70,15 +71,20 @@ export function openWebhook(means: WebhookMeans): Handler<Webhook, undefined, Pr
 async function post(
   outgoing: deliveries.Outgoing,
   { webhooks, console, findRun }: WebhookMeans,
-  { store, ring, clock, onUngranted }: Deps,
+  { store, ring, clock, onUngranted, onUnproved }: Deps,
 ): Promise<Answered> {
-  const { deliveryId: id, endpointId, clientId, events, type, addresseeId, data, occurredAt } = outgoing
+  const { deliveryId: id, endpointId, clientId, events: wanted, type, addresseeId, data, occurredAt } = outgoing
   if (!isEndpointGranted(ring, outgoing)) {
     onUngranted('endpoint', endpointId)
     return { reason: 'endpoint_ungranted' }
   }
+  const { addresseeId: ofClient, eventMac: mac, eventMacVersion: macVersion } = outgoing
+  if (!events.isProved(ring, { ...outgoing, clientId: ofClient, mac, macVersion })) {
+    onUnproved('event', id)
+    return { reason: 'event_unproved' }
+  }
   // tokenmill writes no such delivery.
-  if (addresseeId !== clientId || !events.includes(type)) return { reason: 'misdirected' }
+  if (addresseeId !== clientId || !wanted.includes(type)) return { reason: 'misdirected' }
   const sealed = await endpoints.findSecrets(store, endpointId)
   const secrets = sealed.map(one => ring.openWebhookSecret(one.sealed, one.keyVersion, endpointId))
   // The endpoint was removed just now.

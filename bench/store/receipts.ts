@@ -9,6 +9,7 @@ import { openLog } from '../../src/log.ts'
 import type { NewReceipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import { openStore } from '../../src/store/pool.ts'
+import { CODER } from '../../test/store/coder.ts'
 import { openPlace } from '../place.ts'
 
 const { values } = parseArgs({
@@ -119,7 +120,7 @@ async function measure(url: string): Promise<Record<string, Timed>> {
   const nothing = await timed(() => store.query({ name: 'nothing', text: 'select 1' }))
   const empty = await timed(id => store.transaction(async () => undefined, { lock: id }))
   const lookUp = await timed(id => receipts.find(store, id))
-  const write = await timed(id => store.transaction(db => receipts.insertAll(db, [receiptOf(id)]), { lock: id }))
+  const write = await timed(id => store.transaction(db => receipts.insertAll(db, CODER, [receiptOf(id)]), { lock: id }))
   const again = await timed(id => receipts.find(store, id))
   await store.close()
   const job = (unit: keyof Timed) => lookUp[unit] - nothing[unit] + write[unit] - empty[unit]

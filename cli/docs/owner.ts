@@ -20,6 +20,7 @@ export type ColumnClass = keyof typeof CLASSES
 /** What protects a column. */
 export const PROTECTIONS = {
   code: 'a [code](#rights) that only the key `grant` makes',
+  decided: 'a [code](#what-was-decided) that only the key `receipt` makes',
   kek: 'a [proof](keys.md#the-lives-of-data-keys) that only the key-encryption key makes; no process goes back behind what it has seen',
   seal: 'encrypted, and bound to its place',
   signature: 'signed, and verified where it is used',

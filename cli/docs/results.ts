@@ -66,6 +66,12 @@ ${markdownTable(
 
 \`kind\`, \`answers\` and \`envelope\` say which job a result answers: a reader takes no other result for the answer to its job ([whose answer a result is](upstream.md#whose-answer-a-result-is)).
 
+## What a signature proves
+
+The signature of a result proves that this installation decided this job so: done, refused or undone, with these outcomes, and for which token. It doesn't prove the token's details beside it (expiry, holder, state), which are read as they are when the result is told.
+
+If somebody changed in the database what was decided, nothing is signed: the job is answered 500 with \`receipt_unproved\`, at every repeat, until an operator says what stands ([security.md](security.md#what-was-decided)).
+
 ## Columns of a results file
 
 The file is CSV. It has one row for each row of the input, in the same order. A text cell that a spreadsheet could take for a formula gets an apostrophe in front.

@@ -16,6 +16,7 @@ import { askKeyLives, type KeyLivesSources } from './checks/key-lives.ts'
 import { askLocks } from './checks/locks.ts'
 import { askFiles, type FileSources } from './checks/modes.ts'
 import { askReleases } from './checks/processes.ts'
+import { askReceipts } from './checks/receipts.ts'
 import { askClock, askQueues, askStore, type ServerSources } from './checks/servers.ts'
 import { askCheckpoints, askWalCompression, askWalSize } from './checks/wal.ts'
 import { judgeRoom, memoryOf } from './redis-memory.ts'
@@ -56,6 +57,7 @@ const QUESTIONS: readonly Question<DoctorSources>[] = [
   { name: 'key files', ask: askFiles },
   { name: 'audit', ask: askAudit },
   { name: 'granted rights', ask: askGrants },
+  { name: 'receipts', ask: askReceipts },
   { name: 'lives of keys', ask: askKeyLives },
   { name: 'padded numbers', ask: askPadded },
 ]

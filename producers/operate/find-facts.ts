@@ -142,17 +142,18 @@ function callFacts({ action, state, refusal, reversal, createdAt, updatedAt }: R
   }
 }
 
+const UNTOLD: Partial<Record<ReadAnnouncement['state'], Announced['state']>> = { NEW: 'waiting', UNPROVED: 'unproved' }
 const FOUND = { found: 'unread', missing: 'read', unknown: 'published' } as const
 
 async function announced(row: ReadAnnouncement, { queues, until }: Sources): Promise<Announced> {
   const { says } = row
-  const isThere = row.state === 'NEW' || !queues ? 'unknown' : await isUnread(row, queues, until)
+  const isThere = row.state !== 'SENT' || !queues ? 'unknown' : await isUnread(row, queues, until)
   return {
     revision: row.revision,
     at: timeOf(row.createdAt),
     queue: resultsQueue(row.clientId, row.replyTo),
     ...(row.replyTo === null ? {} : { reply_to: row.replyTo }),
-    state: row.state === 'NEW' ? 'waiting' : FOUND[isThere],
+    state: UNTOLD[row.state] ?? FOUND[isThere],
     ...(says ? { says: { code: says.code, reasons: says.reasons } } : {}),
   }
 }

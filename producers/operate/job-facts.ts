@@ -21,7 +21,7 @@ export interface Announced {
    * `waiting`: not published yet. `unread`: it is in the results queue. `read`: it left that queue. `published`: the queue
    * was not searched to its end.
    */
-  state: 'waiting' | 'unread' | 'read' | 'published'
+  state: 'waiting' | 'unproved' | 'unread' | 'read' | 'published'
   /** What the text says, if there is no receipt. */
   says?: { code: number; reasons: ReasonFacts[] }
 }

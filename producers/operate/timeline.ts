@@ -100,6 +100,11 @@ function reversedStep(reversal: 'REQUIRED' | 'COMPLETED'): Step {
 
 const ANSWERS = {
   waiting: { title: 'Answer waits', text: 'It is in the outbox, and not on its queue yet:', tone: 'warn' },
+  unproved: {
+    title: 'Answer not told',
+    text: 'tokenmill did not write it, or its receipt, as it is now (see `tokenmill doctor`). It was for:',
+    tone: 'warn',
+  },
   unread: { title: 'Answer unread', text: 'It was put on its queue, and nobody has read it yet:', tone: 'warn' },
   read: { title: 'Answer delivered', text: 'It was put on its queue and has left it:', tone: 'plain' },
   published: {

@@ -3,6 +3,7 @@
 import type { Batch } from '../store/batch/batch-row.ts'
 import { stateOf } from '../store/batch/batch-state.ts'
 import * as batches from '../store/batch/batches.ts'
+import type { Coder } from '../store/codes.ts'
 import type { Db, Store } from '../store/pool.ts'
 import { type ActResult, type By, type Decided, perform } from './act.ts'
 
@@ -21,9 +22,9 @@ export function cancelBatch(
   by: By,
 ): Promise<ActResult<Cancelled, BatchRefusal>> {
   // All chunks may be answered without being in the sum yet. `settle` sums them; if all are answered, the batch has
-  // finished.
+  // finished, and workers tell it.
   return perform(store, { action: 'batch.cancel', subject: batchId }, by, async db =>
-    cancelLocked(db, await batches.settle(db, batchNo)),
+    cancelLocked(db, await batches.settle(db, undefined, batchNo)),
   )
 }
 
@@ -86,7 +87,7 @@ async function noteLocked(_db: Db, row: Batch): Promise<Decided<Batch, never>> {
 /** An act on a batch for a caller that has begun the transaction. */
 export interface BatchAct {
   /** Locks the row for the act. */
-  lock(db: Db, batchNo: number): Promise<Batch>
+  lock(db: Db, batchNo: number, coder: Coder): Promise<Batch>
   decide(db: Db, row: Batch, now: number): Promise<Decided<unknown, BatchRefusal>>
 }
 
@@ -94,7 +95,10 @@ export interface BatchAct {
 export const BATCH_DEEDS = {
   'batch.pause': { lock: batches.lock, decide: pauseLocked },
   'batch.resume': { lock: batches.lock, decide: resumeLocked },
-  'batch.cancel': { lock: batches.settle, decide: cancelLocked },
+  'batch.cancel': {
+    lock: (db: Db, batchNo: number, coder: Coder) => batches.settle(db, coder, batchNo),
+    decide: cancelLocked,
+  },
   'batch.note': { lock: batches.lock, decide: noteLocked },
 } as const satisfies Record<string, BatchAct>
 

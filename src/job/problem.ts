@@ -47,11 +47,14 @@ export function problemOf({ status, fields, reversalStatus }: Failure, timestamp
   return {
     code: status,
     message: MESSAGES[status],
-    ...(status === 500 ? {} : { details: detailsOf(fields) }),
+    ...(status === 500 && !fields.some(isTold) ? {} : { details: detailsOf(fields) }),
     timestamp,
     reversal_status: reversalStatus,
   }
 }
+
+/** Of what is wrong inside, only this is told: a repeat will not end it, so whoever repeats has to ask the operator. */
+const isTold = ({ reason }: FieldReason) => reason === 'receipt_unproved'
 
 export function detailsOf(fields: readonly FieldReason[]): Record<string, { message: string; code: string }> {
   return Object.fromEntries(fields.map(one => [one.field, { message: textOf(one), code: one.reason }] as const))

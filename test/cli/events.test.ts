@@ -32,7 +32,7 @@ describeStore('tokenmill events', engine => {
   async function happen(subject: string): Promise<string> {
     const { clientId } = installation.credentials.signingKey
     const event = { type: 'batch.finished', clientId, subject, revision: 1, data: {} } as const
-    await installation.vault.store.transaction(db => tell(db, event))
+    await installation.vault.store.transaction(db => tell(db, installation.vault.ring, event))
     const [first] = await deliveries.list(installation.vault.store, { limit: 1 })
     return first?.deliveryId ?? ''
   }

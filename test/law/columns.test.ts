@@ -56,7 +56,7 @@ describe.each([...classes])('the classes of %s', (path, tables) => {
 
   it('say of a column with a code that a code protects it, and of no other', () => {
     const coded = Object.entries(tables).flatMap(([table, groups]) =>
-      groups.some(({ by }) => by === 'code') ? [table] : [],
+      groups.some(({ by }) => by === 'code' || by === 'decided') ? [table] : [],
     )
     const withMac = [...made].flatMap(([table, columns]) => (columns.includes('mac_version') ? [table] : []))
     expect(coded.sort()).toEqual(withMac.sort())

@@ -11,9 +11,11 @@ import { openFiles } from '../../src/report/files/open.ts'
 import { requestKey } from '../../src/report/request-key.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
 import * as reports from '../../src/store/report/reports.ts'
+import type { LiveRing } from '../../src/vault/ring/key-ring.ts'
 import { RETRY } from '../../workers/line/run-job.ts'
-import { sweepReports } from '../../workers/report/sweep.ts'
+import { endAbandoned, sweepReports } from '../../workers/report/sweep.ts'
 import { LAST_ATTEMPT } from '../../workers/report.ts'
+import { CODER } from '../store/coder.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 
 const ENTITY = randomUUID()
@@ -64,9 +66,9 @@ async function eventsOf(
   return rows
 }
 async function makeOne(periodClosed: boolean, storageKey?: string): Promise<string> {
-  const { report } = await reports.claim(store, asked(), { ...KEEP, refresh: true })
+  const { report } = await reports.claim(store, CODER, asked(), { ...KEEP, refresh: true })
   await reports.progress(store, report.reportUid, 0)
-  await reports.succeed(store, report.reportUid, made(periodClosed, storageKey))
+  await reports.succeed(store, CODER, report.reportUid, made(periodClosed, storageKey))
   return report.reportUid
 }
 const age = (reportUid: string, days: number) =>
@@ -77,23 +79,29 @@ const age = (reportUid: string, days: number) =>
 
 describe('of those that ask for one report', () => {
   it('one makes it, however many come at once', async () => {
-    const claims = await Promise.all(Array.from({ length: 6 }, () => reports.claim(store, asked(), KEEP)))
+    const claims = await Promise.all(Array.from({ length: 6 }, () => reports.claim(store, CODER, asked(), KEEP)))
     expect(claims.map(({ claim }) => claim).toSorted()).toEqual(['busy', 'busy', 'busy', 'busy', 'busy', 'mine'])
     expect(new Set(claims.map(({ report }) => report.reportUid)).size).toBe(1)
   })
 
   it('the next is answered with what was made, unless it asks for it anew', async () => {
     const uid = await makeOne(true)
-    expect(await reports.claim(store, asked(), KEEP)).toMatchObject({ claim: 'stored', report: { reportUid: uid } })
-    expect(await reports.claim(store, asked(), { ...KEEP, refresh: true })).toMatchObject({ claim: 'mine' })
+    expect(await reports.claim(store, CODER, asked(), KEEP)).toMatchObject({
+      claim: 'stored',
+      report: { reportUid: uid },
+    })
+    expect(await reports.claim(store, CODER, asked(), { ...KEEP, refresh: true })).toMatchObject({ claim: 'mine' })
   })
 
   it('the next makes it where its period was open, or where it failed', async () => {
     await makeOne(false)
-    const second = await reports.claim(store, asked(), KEEP)
+    const second = await reports.claim(store, CODER, asked(), KEEP)
     expect(second.claim).toBe('mine')
-    await reports.fail(store, second.report.reportUid, 'report_mismatch', 'net is not its parts')
-    expect(await reports.claim(store, asked(), KEEP)).toMatchObject({ claim: 'mine' })
+    await reports.fail(store, CODER, second.report.reportUid, {
+      word: 'report_mismatch',
+      reason: 'net is not its parts',
+    })
+    expect(await reports.claim(store, CODER, asked(), KEEP)).toMatchObject({ claim: 'mine' })
     expect(await reports.find(store, second.report.reportUid)).toMatchObject({
       status: 'FAILED',
       failureReason: 'net is not its parts',
@@ -103,50 +111,54 @@ describe('of those that ask for one report', () => {
   it('those that waited are answered with what was made meanwhile, also where its period was open', async () => {
     const now = Date.now()
     const waiting = Array.from({ length: 3 }, () => asked())
-    const { report: first } = await reports.claim(store, asked(), KEEP)
-    const claim = (mine: reports.Asked, more = {}) => reports.claim(store, mine, { ...KEEP, askedAt: now, ...more })
+    const { report: first } = await reports.claim(store, CODER, asked(), KEEP)
+    const claim = (mine: reports.Asked, more = {}) =>
+      reports.claim(store, CODER, mine, { ...KEEP, askedAt: now, ...more })
     for (const mine of waiting) expect((await claim(mine)).claim).toBe('busy')
     await reports.progress(store, first.reportUid, 0)
-    await reports.succeed(store, first.reportUid, made(false, undefined, now + 5))
+    await reports.succeed(store, CODER, first.reportUid, made(false, undefined, now + 5))
     for (const mine of waiting)
       expect(await claim(mine)).toMatchObject({ claim: 'stored', report: { reportUid: first.reportUid } })
     expect((await claim(asked(), { askedAt: now + 5 })).claim).toBe('mine')
   })
 
   it('one of those that waited makes it anew if it asks for that', async () => {
-    const { report: first } = await reports.claim(store, asked(), KEEP)
+    const { report: first } = await reports.claim(store, CODER, asked(), KEEP)
     await reports.progress(store, first.reportUid, 0)
-    await reports.succeed(store, first.reportUid, made(false, undefined, 5))
-    expect((await reports.claim(store, asked(), { ...KEEP, askedAt: 0, refresh: true })).claim).toBe('mine')
+    await reports.succeed(store, CODER, first.reportUid, made(false, undefined, 5))
+    expect((await reports.claim(store, CODER, asked(), { ...KEEP, askedAt: 0, refresh: true })).claim).toBe('mine')
   })
 
   it('the next attempt of the same job goes on with its own', async () => {
     const mine = asked()
-    expect((await reports.claim(store, mine, KEEP)).claim).toBe('mine')
+    expect((await reports.claim(store, CODER, mine, KEEP)).claim).toBe('mine')
     await reports.progress(store, mine.reportUid, 12)
-    expect(await reports.claim(store, mine, KEEP)).toMatchObject({
+    expect(await reports.claim(store, CODER, mine, KEEP)).toMatchObject({
       claim: 'mine',
       report: { status: 'INITIATED', lines: null },
     })
-    await reports.fail(store, mine.reportUid, 'defect', 'x')
-    expect(await reports.claim(store, mine, KEEP)).toMatchObject({ claim: 'mine', report: { failureReason: null } })
+    await reports.fail(store, CODER, mine.reportUid, { word: 'defect', reason: 'x' })
+    expect(await reports.claim(store, CODER, mine, KEEP)).toMatchObject({
+      claim: 'mine',
+      report: { failureReason: null },
+    })
   })
 
   it('another takes it over from one that was not heard of any more, and only then', async () => {
     const lost = asked()
-    await reports.claim(store, lost, KEEP)
+    await reports.claim(store, CODER, lost, KEEP)
     await age(lost.reportUid, 1)
     await reports.progress(store, lost.reportUid, null)
-    expect((await reports.claim(store, asked(), KEEP)).claim).toBe('busy')
+    expect((await reports.claim(store, CODER, asked(), KEEP)).claim).toBe('busy')
     await age(lost.reportUid, 1)
     const heir = asked()
-    expect((await reports.claim(store, heir, KEEP)).claim).toBe('mine')
+    expect((await reports.claim(store, CODER, heir, KEEP)).claim).toBe('mine')
     expect(await reports.find(store, lost.reportUid)).toMatchObject({ status: 'FAILED' })
     await reports.progress(store, heir.reportUid, 0)
-    await reports.succeed(store, heir.reportUid, made(true))
+    await reports.succeed(store, CODER, heir.reportUid, made(true))
     // The first job comes back. It gets the report that the other job made, and can't end its own.
-    await expect(reports.succeed(store, lost.reportUid, made(true))).rejects.toMatchObject({ name: 'LostRace' })
-    expect(await reports.claim(store, lost, KEEP)).toMatchObject({
+    await expect(reports.succeed(store, CODER, lost.reportUid, made(true))).rejects.toMatchObject({ name: 'LostRace' })
+    expect(await reports.claim(store, CODER, lost, KEEP)).toMatchObject({
       claim: 'stored',
       report: { reportUid: heir.reportUid },
     })
@@ -154,12 +166,12 @@ describe('of those that ask for one report', () => {
 
   it('is told once, each time that it ends; which of two ends holds, its revision tells', async () => {
     const mine = asked()
-    await reports.claim(store, mine, KEEP)
-    await reports.fail(store, mine.reportUid, 'report_mismatch', 'net of the lines is 123456')
-    await reports.fail(store, mine.reportUid, 'defect', 'late')
-    await reports.claim(store, mine, KEEP)
+    await reports.claim(store, CODER, mine, KEEP)
+    await reports.fail(store, CODER, mine.reportUid, { word: 'report_mismatch', reason: 'net of the lines is 123456' })
+    await reports.fail(store, CODER, mine.reportUid, { word: 'defect', reason: 'late' })
+    await reports.claim(store, CODER, mine, KEEP)
     await reports.progress(store, mine.reportUid, 0)
-    await reports.succeed(store, mine.reportUid, made(true))
+    await reports.succeed(store, CODER, mine.reportUid, made(true))
     const told = await eventsOf(mine.reportUid)
     expect(told.map(({ type, revision }) => `${type} ${revision}`)).toEqual(['report.failed 1', 'report.succeeded 2'])
     // The event holds a code only: no sums of the report and no texts.
@@ -180,7 +192,7 @@ describe('of those that ask for one report', () => {
       file_name: 'x.csv',
     })
     const refused = asked()
-    await store.transaction(db => reports.refuseParameters(db, refused, 'reportableDay field_required'))
+    await store.transaction(db => reports.refuseParameters(db, CODER, refused, 'reportableDay field_required'))
     expect(await eventsOf(refused.reportUid)).toMatchObject([
       { type: 'report.failed', data: { status: 'INVALID_INPUT_PARAMETERS', reason: 'parameters' } },
     ])
@@ -188,25 +200,27 @@ describe('of those that ask for one report', () => {
 
   it('is told to nobody where another report answers its job', async () => {
     const mine = asked()
-    await reports.claim(store, mine, KEEP)
+    await reports.claim(store, CODER, mine, KEEP)
     await age(mine.reportUid, 1)
     const heir = asked()
-    await reports.claim(store, heir, KEEP)
+    await reports.claim(store, CODER, heir, KEEP)
     expect(await eventsOf(mine.reportUid)).toMatchObject([{ type: 'report.failed', data: { reason: 'abandoned' } }])
-    await reports.claim(store, mine, KEEP)
+    await reports.claim(store, CODER, mine, KEEP)
     await reports.progress(store, heir.reportUid, 0)
-    await reports.succeed(store, heir.reportUid, made(true))
-    expect(await reports.claim(store, mine, KEEP)).toMatchObject({ claim: 'stored' })
+    await reports.succeed(store, CODER, heir.reportUid, made(true))
+    expect(await reports.claim(store, CODER, mine, KEEP)).toMatchObject({ claim: 'stored' })
     expect(await eventsOf(mine.reportUid)).toHaveLength(1)
     expect((await eventsOf(heir.reportUid)).map(({ type }) => type)).toEqual(['report.succeeded'])
   })
 
   it('only one can end it', async () => {
-    const { report } = await reports.claim(store, asked(), KEEP)
+    const { report } = await reports.claim(store, CODER, asked(), KEEP)
     await reports.progress(store, report.reportUid, 0)
-    await reports.succeed(store, report.reportUid, made(true))
-    await expect(reports.succeed(store, report.reportUid, made(true))).rejects.toMatchObject({ name: 'LostRace' })
-    await reports.fail(store, report.reportUid, 'defect', 'late')
+    await reports.succeed(store, CODER, report.reportUid, made(true))
+    await expect(reports.succeed(store, CODER, report.reportUid, made(true))).rejects.toMatchObject({
+      name: 'LostRace',
+    })
+    await reports.fail(store, CODER, report.reportUid, { word: 'defect', reason: 'late' })
     expect(await reports.find(store, report.reportUid)).toMatchObject({ status: 'SUCCESSFUL', failureReason: null })
   })
 })
@@ -248,15 +262,15 @@ describe('the sweep', () => {
     await age(old, 401)
     const young = await makeOne(true, 'young.csv')
     await age(young, 399)
-    const abandoned = (await reports.claim(store, asked(), { ...KEEP, refresh: true })).report.reportUid
+    const abandoned = (await reports.claim(store, CODER, asked(), { ...KEEP, refresh: true })).report.reportUid
     await age(abandoned, 9)
-    expect(await sweepReports({ store }, files, 400, now)).toEqual({ removed: 1, abandoned: 1, orphans: 2 })
+    expect(await endAbandoned({ store, ring: CODER as LiveRing }, now)).toBe(1)
+    expect(await sweepReports({ store }, files, 400, now)).toEqual({ removed: 1, orphans: 2 })
     expect((await readdir(folder)).toSorted()).toEqual(['fresh.csv', 'young.csv', ...foreign].toSorted())
     expect(await reports.find(store, old)).toBeUndefined()
     expect(await reports.find(store, abandoned)).toMatchObject({ status: 'FAILED' })
     expect(await sweepReports({ store }, files, 400, now)).toEqual({
       removed: 0,
-      abandoned: 0,
       orphans: 0,
     })
     await rm(folder, { recursive: true, force: true })

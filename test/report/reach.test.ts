@@ -7,6 +7,7 @@ import * as reports from '../../src/store/report/reports.ts'
 import type { Deps } from '../../workers/deps.ts'
 import { openReport } from '../../workers/report.ts'
 import type { Work } from '../../workers/work.ts'
+import { CODER } from '../store/coder.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 
 const CLIENT = 'c0000000000000000000000000'
@@ -58,7 +59,7 @@ async function reach(iss: string, to: string, times = { acceptedAt: 0, enqueuedA
   const work = { claims: { iss }, request: {}, receiptId: reportUid, attempt: 1, ...times }
   const makeReport = async () => ({ made: made(0) })
   const report = openReport({ makeReport, makesReports: true })
-  const deps = { store } as Deps
+  const deps = { store, ring: CODER } as unknown as Deps
   try {
     return await report.reach?.(work as unknown as Work<never>, { asked: mine, task }, deps, undefined)
   } finally {
@@ -74,10 +75,10 @@ it('puts off a nightly report whose day has not ended by the store’s clock, an
 
 it('answers with a report of an open period if its rows were read after the job was sent, but never a nightly job', async () => {
   const first = asked(day(1))
-  await reports.claim(store, first, { refresh: false, staleMs: 60_000, askedAt: null })
+  await reports.claim(store, CODER, first, { refresh: false, staleMs: 60_000, askedAt: null })
   await reports.progress(store, first.reportUid, 0)
   // Clocks may differ by a minute.
-  await reports.succeed(store, first.reportUid, made(65_500))
+  await reports.succeed(store, CODER, first.reportUid, made(65_500))
   const stored = { stored: { reportUid: first.reportUid } }
   // A client's `iat` has whole seconds, so the time of the queue is later.
   const times = { acceptedAt: 5_000, enqueuedAt: 5_400, now: 6_000 }

@@ -11,6 +11,7 @@ import { openStore, type Store } from '../../src/store/pool.ts'
 import * as retention from '../../src/store/retention.ts'
 import * as binRanges from '../../src/store/token/bin-ranges.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
+import { CODER } from './coder.ts'
 
 const DAY_MS = 86_400_000
 const CLIENT = `c${'a'.repeat(25)}`
@@ -216,9 +217,9 @@ describe('what waits to be told', () => {
       revision: 1,
       body: null,
     }
-    for (const replyTo of ['a', 'a', 'b', null]) await outbox.insert(store, { ...answer, replyTo })
+    for (const replyTo of ['a', 'a', 'b', null]) await outbox.insert(store, CODER, { ...answer, replyTo })
     for (const replyTo of ['b', null])
-      await outbox.insert(store, { ...answer, receiptId: event, resultId: event, replyTo, body: '{}' })
+      await outbox.insert(store, CODER, { ...answer, receiptId: event, resultId: event, replyTo, body: '{}' })
     const counts = ['a', 'b', 'c', null].map(replyTo => outbox.pendingOf(store, CLIENT, replyTo, 10))
     expect(await Promise.all(counts)).toEqual([2, 1, 0, 1])
     expect(await outbox.pendingOf(store, CLIENT, 'a', 1)).toBe(1)

@@ -13,6 +13,7 @@ import * as guesses from '../../src/store/token/guesses.ts'
 import * as sequences from '../../src/store/token/sequences.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
+import { CODER } from './coder.ts'
 
 describe('on an empty, never analysed table, the generic plan', () => {
   let database: FreshDatabase
@@ -122,7 +123,7 @@ describe('on an empty, never analysed table, the generic plan', () => {
     ['adds guesses', (db: Db) => guesses.addAll(db, [guess]), /Conflict Arbiter Indexes: guess_pkey/],
     [
       'writes receipts',
-      (db: Db) => receipts.insertAll(db, [receipt]),
+      (db: Db) => receipts.insertAll(db, CODER, [receipt]),
       /Insert on receipt_key[\s\S]*Conflict Arbiter Indexes: receipt_key_pkey/,
     ],
     [

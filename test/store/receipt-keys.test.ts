@@ -11,6 +11,7 @@ import * as receipts from '../../src/store/job/receipts.ts'
 import { LostRace, openStore, type Store } from '../../src/store/pool.ts'
 import * as retention from '../../src/store/retention.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
+import { CODER } from './coder.ts'
 
 const DAY_MS = 86_400_000
 let database: FreshDatabase
@@ -72,14 +73,14 @@ const keyOf = async (id: string) =>
     )
   )[0]
 const claim = (id: string, more: Partial<NewReceipt> = {}) =>
-  store.transaction(db => receipts.insertAll(db, [receiptOf(id, more)]), { lock: id })
+  store.transaction(db => receipts.insertAll(db, CODER, [receiptOf(id, more)]), { lock: id })
 /** As `answerWithoutReceipt` of the line. */
 const answer = (id: string) =>
   store.transaction(
     async db => {
       const revision = (await receipts.find(db, id)) ? 0 : await receiptKeys.countAnswer(db, id)
       const row = { clientId: 'c', replyTo: null, resultId: randomUUID(), receiptId: id, revision, body: '{}' }
-      await outbox.insert(db, row)
+      await outbox.insert(db, CODER, row)
       return revision
     },
     { lock: id },
@@ -111,7 +112,7 @@ describe('the key of a receipt', () => {
       const id = randomUUID()
       const ends = await Promise.allSettled(
         Array.from({ length: 20 }, () =>
-          store.transaction(db => receipts.insertAll(db, [receiptOf(id)]), lock ? { lock: id } : {}),
+          store.transaction(db => receipts.insertAll(db, CODER, [receiptOf(id)]), lock ? { lock: id } : {}),
         ),
       )
       const lost = ends.filter(end => end.status === 'rejected')
@@ -128,6 +129,7 @@ describe('the key of a receipt', () => {
     const written = await store.transaction(db =>
       receipts.insertUnclaimed(
         db,
+        CODER,
         [one, known, other].map(id => receiptOf(id)),
       ),
     )
@@ -147,9 +149,9 @@ describe('the key of a receipt', () => {
     await expect(claim(id)).rejects.toBeInstanceOf(LostRace)
     const cancelled = randomUUID()
     await answer(cancelled)
-    await store.transaction(db => receipts.insertCancelled(db, receiptOf(cancelled, { status: 'CANCELLED' })))
+    await store.transaction(db => receipts.insertCancelled(db, CODER, receiptOf(cancelled, { status: 'CANCELLED' })))
     expect(await receipts.find(store, cancelled)).toMatchObject({ status: 'CANCELLED', revision: 2 })
-    const twice = store.transaction(db => receipts.insertCancelled(db, receiptOf(cancelled)))
+    const twice = store.transaction(db => receipts.insertCancelled(db, CODER, receiptOf(cancelled)))
     await expect(twice).rejects.toBeInstanceOf(LostRace)
   })
 
@@ -159,7 +161,9 @@ describe('the key of a receipt', () => {
     const read = await receipts.find(store, id)
     if (!read) throw new Error('it was written')
     const revise = () =>
-      store.transaction(db => receipts.revise(db, { ...read, answers: null, failedRecords: 0 }), { lock: id })
+      store.transaction(db => receipts.revise(db, CODER, read, { ...read, answers: null, failedRecords: 0 }), {
+        lock: id,
+      })
     expect(await revise()).toMatchObject({ revision: 2 })
     await expect(revise()).rejects.toBeInstanceOf(LostRace)
     expect(await receipts.find(store, id)).toMatchObject({ revision: 2, failedRecords: 0, day: read.day })
@@ -168,7 +172,7 @@ describe('the key of a receipt', () => {
   it('is not left behind by a transaction that rolls back', async () => {
     const id = randomUUID()
     const crash = store.transaction(async db => {
-      await receipts.insertAll(db, [receiptOf(id)])
+      await receipts.insertAll(db, CODER, [receiptOf(id)])
       throw new Error('a crash')
     })
     await expect(crash).rejects.toThrow('a crash')
@@ -240,7 +244,7 @@ describe('retention', () => {
       ])
     expect(await receipts.findAll(store, [one, other])).toEqual([])
     expect(await claim(one)).toMatchObject([{ revision: 1 }])
-    await store.transaction(db => receipts.insertCancelled(db, receiptOf(other)), { lock: other })
+    await store.transaction(db => receipts.insertCancelled(db, CODER, receiptOf(other)), { lock: other })
     expect(await answer(third)).toBe(5)
     expect((await receipts.findAll(store, [one, other])).map(({ day }) => day)).toEqual([dayAgo(0), dayAgo(0)])
   })

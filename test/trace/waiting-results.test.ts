@@ -14,6 +14,7 @@ import * as outbox from '../../src/store/job/outbox.ts'
 import type { Tracer } from '../../src/trace/tracer.ts'
 import { openAnnouncer } from '../../workers/answer/announce.ts'
 import { openWorkerMetrics } from '../../workers/metrics/metrics.ts'
+import { CODER } from '../store/coder.ts'
 import { describeStore } from '../support/engines.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
 import { openReceiver, type Receiver } from './receiver.ts'
@@ -65,7 +66,7 @@ describeStore('a result that waited', engine => {
       tracer: told,
       signing: () => ({ key, newKeys: [] }),
       metrics: openWorkerMetrics(registry, CATALOGUE),
-      bodyOf: async () => undefined,
+      bodyOf: async () => 'gone',
     })
     const receiptId = randomUUID()
     const resultId = resultIdOf(receiptId, 1)
@@ -73,15 +74,15 @@ describeStore('a result that waited', engine => {
     const traced = tracer.start('job')
     const untraced = { ...result, receiptId: randomUUID(), resultId: randomUUID() }
     await announcer.publish(
-      { ...result, outboxId: await outbox.insert(vault.store, result) },
+      { ...result, outboxId: await outbox.insert(vault.store, CODER, result) },
       { log: session.log, span: traced },
     )
-    await announcer.publish({ ...untraced, outboxId: await outbox.insert(vault.store, untraced) })
+    await announcer.publish({ ...untraced, outboxId: await outbox.insert(vault.store, CODER, untraced) })
     traced.end()
     const parent = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), sampled: false }
     const unrecorded = { ...result, receiptId: randomUUID(), resultId: randomUUID() }
     await announcer.publish(
-      { ...unrecorded, outboxId: await outbox.insert(vault.store, unrecorded) },
+      { ...unrecorded, outboxId: await outbox.insert(vault.store, CODER, unrecorded) },
       { log: session.log, span: tracer.start('job', { parent, isOurs: true }) },
     )
     // The trace isn't recorded, so it isn't stored.

@@ -8,7 +8,6 @@ import { openInstallationKey } from '../../cli/open/installation-key.ts'
 import { type Credentials, readCredentials } from '../../producers/client/client-file.ts'
 import type { Client } from '../../producers/client.ts'
 import { tokenBatch } from '../../producers/token-batch.ts'
-import type { Stating } from '../../src/acts/capture-keys.ts'
 import { IDLE_MS } from '../../src/acts/capture-keys.ts'
 import { ConfigError } from '../../src/config.ts'
 import { openLog } from '../../src/log.ts'
@@ -71,7 +70,7 @@ describeStore('a capture key that turns', engine => {
     store().query({ text: `update tokenmill.capture_key set created_at = created_at - interval '1 minute'` })
   const published = async () =>
     (await caller.call('GET', `/oidc/.well-known/capture-keys?entity_id=${ENTITY}`, { authorization: null })).body
-  const statingNow = async (): Promise<Stating> => ({
+  const statingNow = async () => ({
     ring: installation.vault.ring,
     signing: await openInstallationKey(store(), installation.vault.halves),
     audience: installation.session.config.audience,

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as outbox from '../../src/store/job/outbox.ts'
 import * as replyQueues from '../../src/store/job/reply-queues.ts'
 import { removeEmpty, removeUnread } from '../../workers/reply-queues.ts'
+import { CODER } from '../store/coder.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 import { openSystemDesk, type SystemDesk } from '../support/system-requests.ts'
@@ -53,7 +54,7 @@ describe('reply queues', () => {
       ['gateway', 'living'],
       [clientId, 'slow'],
     ] as const)
-      await outbox.insert(store, {
+      await outbox.insert(store, CODER, {
         clientId: of,
         replyTo,
         resultId: randomUUID(),

@@ -11,14 +11,14 @@ import * as batches from '../../src/store/batch/batches.ts'
 import type { Person } from '../../src/store/person/persons.ts'
 import type { DoAct } from './prove.ts'
 
-export const actOnBatch: DoAct = async (db, { person, request, by, deed, refused }, { clock }) => {
+export const actOnBatch: DoAct = async (db, { person, request, by, deed, refused }, { clock, ring }) => {
   const { act, subject, parameters, seen } = request
   assert(has(BATCH_ACTS, act), 'its row says that it is on a batch')
   const { client_id: clientId } = BatchParameters.parse(parameters)
   const batch = await batches.find(db, clientId, subject)
   if (!batch || !mayMeet(person, batch)) return refused('batch_not_found', 'subject')
   const { lock, decide }: BatchAct = BATCH_DEEDS[act]
-  const row = await lock(db, batch.batchNo)
+  const row = await lock(db, batch.batchNo, ring)
   const { entityId, pausedAt } = row
   if (batchActOf(act).states !== 'any' && seen !== seenOf(row)) return refused('changed_meanwhile', 'seen', entityId)
   const now = clock()

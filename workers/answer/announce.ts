@@ -42,6 +42,12 @@ export interface Announcer {
   close(): Promise<void>
 }
 
+/**
+ * What is told of an outbox row. `gone`: it points to a receipt that retention has erased. `unproved`: tokenmill didn't write the row,
+ * or its receipt, as it is.
+ */
+export type RowBody = { body: string } | 'gone' | 'unproved'
+
 export interface AnnouncerOptions {
   store: Store
   queues: Queues
@@ -50,8 +56,8 @@ export interface AnnouncerOptions {
   metrics: Pick<WorkerMetrics, 'published' | 'deliveries'>
   log: Logger
   tracer?: Tracer | undefined
-  /** The text of a row that holds none itself. */
-  bodyOf: (row: outbox.OutboxRow) => Promise<string | undefined>
+  /** What is told of a row, if tokenmill wrote it. */
+  bodyOf: (row: outbox.OutboxRow) => Promise<RowBody>
 }
 
 /** This process's measurement of one results queue. */
@@ -190,14 +196,15 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
    * Sends the rows together, and says of each whether it was sent. A row whose receipt retention has erased counts as
    * sent.
    */
-  async function sendAll(rows: readonly outbox.OutboxRow[]): Promise<PromiseSettledResult<boolean>[]> {
-    const bodies: PromiseSettledResult<string | undefined>[] = []
-    for (const row of rows) bodies.push(...(await Promise.allSettled([row.body ?? bodyOf(row)])))
+  async function sendAll(rows: readonly outbox.OutboxRow[]): Promise<PromiseSettledResult<boolean | 'unproved'>[]> {
+    const bodies: PromiseSettledResult<RowBody>[] = []
+    for (const row of rows) bodies.push(...(await Promise.allSettled([bodyOf(row)])))
     return Promise.allSettled(
       rows.map(async (row, index) => {
         const read = bodies[index]
         if (read?.status === 'rejected') throw read.reason
-        return read?.value === undefined || send({ ...row, body: read.value })
+        if (read === undefined || read.value === 'gone') return true
+        return read.value === 'unproved' ? 'unproved' : send({ ...row, body: read.value.body })
       }),
     )
   }
@@ -212,12 +219,14 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
     return store.transaction(async db => {
       const rows = await outbox.take(db, clientId, replyTo, before, SWEEP_ROWS)
       const published: outbox.OutboxRow[] = []
+      const unproved: outbox.OutboxRow[] = []
       const failures: unknown[] = []
       const begunAt = clock()
       for (let from = 0; from < rows.length; from += SWEEP_AT_ONCE) {
         const some = rows.slice(from, from + SWEEP_AT_ONCE)
         const ends = await sendAll(some)
-        published.push(...some.filter((_, index) => isSent(ends[index])))
+        published.push(...some.filter((_, index) => endOf(ends[index]) === true))
+        unproved.push(...some.filter((_, index) => endOf(ends[index]) === 'unproved'))
         const failed = ends.flatMap(end => (end.status === 'rejected' ? [end.reason] : []))
         failures.push(...failed)
         const isFull = ends.some(end => end.status === 'fulfilled' && !end.value)
@@ -228,6 +237,10 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
           db,
           published.map(({ outboxId }) => outboxId),
         )
+        await outbox.markUnproved(
+          db,
+          unproved.map(({ outboxId }) => outboxId),
+        )
       } finally {
         const [failure] = failures
         traceSweep(published, begunAt, failure === undefined ? undefined : toFault(failure).code)
@@ -237,7 +250,8 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
     })
   }
 
-  const isSent = (end: PromiseSettledResult<boolean> | undefined) => end?.status === 'fulfilled' && end.value
+  const endOf = <End>(end: PromiseSettledResult<End> | undefined) =>
+    end?.status === 'fulfilled' ? end.value : undefined
 
   function tellWaiting(client: string, error: unknown, results?: number): void {
     ownLog[levelOfFailure(error)](

@@ -5,12 +5,16 @@ import { answerFrom } from '../../src/job/answer/receipt-answer.ts'
 import type { Catalogue } from '../../src/job/catalogue.ts'
 import { tokensNamed, toResultAgain, unpack } from '../../src/job/chunk-outcomes.ts'
 import type { OutboxRow } from '../../src/store/job/outbox.ts'
+import * as outbox from '../../src/store/job/outbox.ts'
+import { isProved } from '../../src/store/job/receipt.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import type { Store } from '../../src/store/pool.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
+import type { RowBody } from '../answer/announce.ts'
 import type { StoredHead, ToldAnswer } from '../answer/result-text.ts'
 import { resultOf } from '../answer/result-text.ts'
+import type { Deps } from '../deps.ts'
 import type { Directory } from '../directory.ts'
 import { type Handlers, handlerOf } from '../line/handlers.ts'
 import type { LookUps } from '../set/look-ups.ts'
@@ -57,12 +61,25 @@ async function recordsOf(outcomes: string, store: Store) {
   return unpacked.map(record => toResultAgain(record, found))
 }
 
-/** The text of an outbox row that points to its receipt; undefined if retention has erased the receipt. */
-export async function bodyOfRow(row: OutboxRow, readers: Readers): Promise<string | undefined> {
-  const [receipt] = await receipts.findAll(readers.store, [row.receiptId])
-  if (!receipt) return undefined
+/** What is told of an outbox row, if tokenmill wrote it, and its receipt, as they are. */
+export async function bodyOfRow(
+  row: OutboxRow,
+  readers: Readers & Pick<Deps, 'ring' | 'onUnproved'>,
+): Promise<RowBody> {
+  const { ring, onUnproved } = readers
+  if (!outbox.isProved(ring, row)) {
+    onUnproved('outbox', row.outboxId)
+    return 'unproved'
+  }
+  if (row.body !== null) return { body: row.body }
+  const receipt = await receipts.find(readers.store, row.receiptId)
+  if (!receipt) return 'gone'
+  if (!isProved(ring, receipt)) {
+    onUnproved('receipt', row.receiptId)
+    return 'unproved'
+  }
   if (receipt.revision < row.revision) throw new Fault('data')
   const { head, answer } = await storedAnswer(receipt, readers)
   const envelopeDigest = row.envelopeDigest ?? receipt.envelopeDigest
-  return resultOf({ ...head, envelopeDigest, answers: row.answers, revision: row.revision }, answer).body
+  return resultOf({ ...head, envelopeDigest, answers: row.answers, revision: row.revision }, answer)
 }

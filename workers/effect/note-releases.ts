@@ -3,6 +3,7 @@
 import type { Clock } from '../../src/clock.ts'
 import { assert } from '../../src/errors.ts'
 import { releaseId } from '../../src/job/envelope/ids.ts'
+import type { Coder } from '../../src/store/codes.ts'
 import * as endpoints from '../../src/store/event/endpoints.ts'
 import type { Event } from '../../src/store/event/events.ts'
 import { tellAll } from '../../src/store/event/tell.ts'
@@ -17,7 +18,7 @@ import type { KeyRing } from '../../src/vault/ring/key-ring.ts'
 
 export interface ReleaseDeps {
   clock: Clock
-  ring: Pick<KeyRing, 'ownerHash' | 'ownerHashes' | 'ownerVersions'>
+  ring: Pick<KeyRing, 'ownerHash' | 'ownerHashes' | 'ownerVersions'> & Coder
 }
 
 /** A reference that was removed, and the token that it named. */
@@ -92,7 +93,7 @@ async function noteSome(db: Db, releases: readonly Release[], { subscribed, caus
   const rows = noted.map(({ row }) => row)
   await Promise.all([
     released.insertAll(db, rows),
-    tellAll(db, told, [...new Map(subscribed.map(endpoint => [endpoint.endpointId, endpoint])).values()]),
+    tellAll(db, ring, told, [...new Map(subscribed.map(endpoint => [endpoint.endpointId, endpoint])).values()]),
   ])
 }
 

@@ -1,6 +1,7 @@
 // Answers a job that already has a receipt from that receipt.
 import { refuse } from '../../src/errors.ts'
 import { askersOf, isAsker, isUndoable, withAsker } from '../../src/job/answer/askers.ts'
+import { isProved } from '../../src/store/job/receipt.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
 import { hold } from '../../src/store/pool.ts'
 import type { End, Work } from '../work.ts'
@@ -33,6 +34,15 @@ export async function recallReceipt(
 }
 
 /**
+ * Answers a job whose receipt tokenmill didn't write, or that was changed since: nobody knows what was decided, so nothing is done
+ * and nothing that the row says is told.
+ */
+export function refuseUnproved(work: Work<unknown>, deps: LineDeps): Promise<End> {
+  deps.onUnproved('receipt', work.receiptId)
+  return refuseEnvelope(work, refuse('receipt_unproved', 'body.jti'), deps)
+}
+
+/**
  * For a job that failed for good: answers from the receipt that another copy of the job has left. The job isn't opened,
  * because opening may be what fails. `again`: the receipt is newer than the attempt's beginning but belongs to an
  * envelope that was signed anew, so the requests must be compared.
@@ -40,6 +50,7 @@ export async function recallReceipt(
 export async function recallForCopy(work: Work<unknown>, deps: LineDeps): Promise<End | 'again' | 'none'> {
   const stored = await receipts.find(deps.store, work.receiptId)
   if (!stored) return 'none'
+  if (!isProved(deps.ring, stored)) return refuseUnproved(work, deps)
   // The same envelope is the same request: it names its block by digest.
   if (stored.envelopeDigest.equals(work.envelopeDigest) || isAsker(stored, work.envelopeDigest))
     return (await recallReceipt(stored, true, work, deps)) ?? 'again'
@@ -50,16 +61,16 @@ export async function recallForCopy(work: Work<unknown>, deps: LineDeps): Promis
 async function addAsker(
   stored: receipts.StoredReceipt,
   { envelopeDigest }: Work<unknown>,
-  { store }: LineDeps,
+  { store, ring }: LineDeps,
 ): Promise<boolean> {
   if (isAsker(stored, envelopeDigest)) return true
   return store.transaction(async db => {
     await hold(db, stored.receiptId)
     const current = await receipts.find(db, stored.receiptId)
-    if (current?.revision !== stored.revision) return false
+    if (current?.revision !== stored.revision || !isProved(ring, current)) return false
     const known = askersOf(current)
     const askers = withAsker(known, envelopeDigest)
-    if (askers !== known) await receipts.recordAskers(db, current, askers)
+    if (askers !== known) await receipts.recordAskers(db, ring, current, askers)
     return true
   })
 }

@@ -141,13 +141,13 @@ async function writeReceipt(
   db: Db,
   decided: Decided,
   answer: JobAnswer,
-  { clock }: LineDeps,
+  { clock, ring }: LineDeps,
 ): Promise<NonNullable<Written['receipt']>> {
   const row = receiptOf(decided, answer, clock())
   const { previous } = decided
   const [written] = previous
-    ? [await receipts.revise(db, { ...row, revision: previous.revision, day: previous.day })]
-    : await receipts.insertAll(db, [row])
+    ? [await receipts.revise(db, ring, previous, row)]
+    : await receipts.insertAll(db, ring, [row])
   assert(written !== undefined, 'each receipt that is written is answered for')
   return { row, ...written }
 }
@@ -172,7 +172,7 @@ export async function answerWithoutReceipt(work: Work<unknown>, answer: JobAnswe
       const revision = hasReceipt ? 0 : await receiptKeys.countAnswer(db, work.receiptId)
       const head = headOf(work, deps.clock())
       const result = resultOf({ ...head, revision }, toldOf(answer))
-      const outboxId = await outbox.insert(db, {
+      const outboxId = await outbox.insert(db, deps.ring, {
         ...addressOf(work),
         resultId: result.resultId,
         receiptId: work.receiptId,
@@ -197,7 +197,7 @@ export async function answerAgain(stored: Receipt, work: Work<unknown>, deps: Li
   const answers = work.asked.digest()
   const again = isNameless ? headOf(work, stored.completedAt) : { envelopeDigest, answers }
   const result = resultOf({ ...head, ...again }, answer)
-  const outboxId = await outbox.insert(deps.store, {
+  const outboxId = await outbox.insert(deps.store, deps.ring, {
     ...addressOf(work),
     resultId: result.resultId,
     receiptId: stored.receiptId,

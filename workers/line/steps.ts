@@ -3,6 +3,7 @@
 import { assert, isRefusal, type Refusal } from '../../src/errors.ts'
 import type { Claims } from '../../src/job/envelope/envelope.ts'
 import { panNameRefusal } from '../../src/job/envelope/names.ts'
+import { isProved } from '../../src/store/job/receipt.ts'
 import type { Receipt, StoredReceipt } from '../../src/store/job/receipts.ts'
 import { LostRace } from '../../src/store/pool.ts'
 import { CardPhaseChanged } from '../../src/store/token/card-phases.ts'
@@ -21,7 +22,7 @@ import { permitted, admit as refusalOf } from './admit.ts'
 import type { ReadContent } from './cards.ts'
 import type { LineDeps } from './deps.ts'
 import { withCompensation } from './owed.ts'
-import { recallReceipt } from './recall.ts'
+import { recallReceipt, refuseUnproved } from './recall.ts'
 import { refuseEnvelope } from './refuse.ts'
 import { answerAgain, remember as rememberDecision } from './remember.ts'
 
@@ -137,6 +138,7 @@ async function recallUnless<Request, Opened, Prepared>(
   const { handler, work, deps } = walk
   const stored = await present(walk.receipt)
   if (!stored) return undefined
+  if (!isProved(deps.ring, stored)) return refuseUnproved(work, deps)
   const isVery = isSameText(stored, walk)
   if (isVery && isWorkedAgain(stored)) return undefined
   const { unpermitted } = present(walk.unadmitted)

@@ -11,6 +11,7 @@ import { openRecentAttempts } from './recent-attempts.ts'
 
 export type WorkerMetrics = ReturnType<typeof openWorkerMetrics>
 
+export const UNPROVED_KINDS = ['receipt', 'outbox', 'event'] as const
 const ENDS = ['SUCCEEDED', 'FAILED', 'REPEATED', 'DROPPED', 'LATER', 'FAULT'] as const
 /** The label for a job that can't be read, and so has no kind. */
 const UNKNOWN = 'unknown'
@@ -35,6 +36,9 @@ export function openWorkerMetrics(registry: MetricsRegistry, catalogue: Catalogu
       reason: DROPS,
     }),
     ungranted: openUngrantedCounter(registry),
+    unproved: counter('unproved_rows_total', 'Reads of a receipt, a result or an event that tokenmill did not write.', {
+      kind: UNPROVED_KINDS,
+    }),
     reruns: counter('transaction_reruns_total', 'Transactions run again after a concurrent change.', { kind: kinds }),
     sets: counter('sets_total', 'Sets of single jobs, each in one transaction.', { end: ['written', 'rolled_back'] }),
     setJobs: counter('set_jobs_total', 'Single jobs that were written.', { written: ['together', 'alone'] }),

@@ -12,6 +12,7 @@ import { every } from '../../src/recurring.ts'
 import * as captureKeys from '../../src/store/access/capture-keys.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import * as turning from '../../src/store/capture/turning.ts'
+import type { Coder } from '../../src/store/codes.ts'
 import * as events from '../../src/store/event/events.ts'
 import { tell } from '../../src/store/event/tell.ts'
 import type { Store } from '../../src/store/pool.ts'
@@ -27,7 +28,7 @@ const TELL_MS = 7 * DAY_MS
 export interface Tending {
   store: Store
   halves: PrivateHalves
-  stating: () => Stating
+  stating: () => Stating & { ring: Coder }
   clock: Clock
   log: Logger
 }
@@ -107,10 +108,11 @@ async function turn({ store, halves, stating, clock, log }: Tending, { rotate, r
 }
 
 /** Tells the clients of the entity, once a week, that somebody still encrypts to a key that was replaced. */
-async function tellInUse({ store, clock }: Tending, key: captureKeys.CaptureKeyInfo): Promise<void> {
+async function tellInUse({ store, clock, stating }: Tending, key: captureKeys.CaptureKeyInfo): Promise<void> {
   const { keyId, alias, number, entityId, lastUsedAt } = key
   const subject = captureKeys.captureKeyName(key)
   const now = clock()
+  const { ring } = stating()
   await store.transaction(async db => {
     if (!(await captureKeys.noteTold(db, keyId, { at: now, after: now - TELL_MS }))) return
     const concerned = (await clients.list(db)).filter(
@@ -120,7 +122,7 @@ async function tellInUse({ store, clock }: Tending, key: captureKeys.CaptureKeyI
       // Events are erased after some days, and a receiver drops a revision that it has had before.
       const revision = Math.max(await events.nextRevision(db, clientId, subject), Math.floor(now / DAY_MS))
       const data = { alias, number, last_used_at: lastUsedAt === null ? null : new Date(lastUsedAt).toISOString() }
-      await tell(db, { type: 'capture-key.in-use', clientId, subject, revision, data })
+      await tell(db, ring, { type: 'capture-key.in-use', clientId, subject, revision, data })
     }
   })
 }

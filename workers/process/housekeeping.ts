@@ -1,6 +1,6 @@
-// Recurring tasks on the store and the queues: retention, scrubbing of the failed set, reply queues that nobody reads,
-// batches that a crash left unsummed or that stall. The scheduler's process runs them; several processes at once do no
-// harm.
+// Recurring tasks on the store and the queues: retention, scrubbing of the failed set, reply queues that nobody reads. The
+// scheduler's process runs them; several processes at once do no harm. It has no key of the vault, so what ends with an event is
+// a loop of the workers (workers/composition.ts).
 import type { Config } from '../../src/config.ts'
 import { peek } from '../../src/job/envelope/envelope.ts'
 import { clearNumbersOf } from '../../src/job/pan-in-names.ts'
@@ -10,7 +10,6 @@ import { every } from '../../src/recurring.ts'
 import * as retention from '../../src/store/retention.ts'
 import { readClock } from '../../src/store/server.ts'
 import { holdsPossiblePan } from '../../src/token/possible-pan.ts'
-import { sumUnsettled, tellStalls } from '../batch-progress.ts'
 import type { Deps } from '../deps.ts'
 import { removeUnread } from '../reply-queues.ts'
 
@@ -23,7 +22,6 @@ export interface Chore {
   run(deps: HousekeepingDeps, at: { now: number } & Pick<Config, 'receiptDays' | 'reportDays'>): Promise<unknown>
 }
 
-const SECOND_MS = 1_000
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 /** A process that never lives for an hour deletes, too, and not while it begins. */
@@ -41,7 +39,6 @@ export function startHousekeeping(
   const stops = [
     everyHour(now => retention.sweep(deps.store, receiptDays, now)),
     ...chores.map(({ run }) => everyHour(now => run(deps, { now, receiptDays, reportDays }))),
-    every(10 * SECOND_MS, () => sumUnsettled(deps).then(() => tellStalls(deps)), deps),
     every(MINUTE_MS, () => tidyFailed(deps), deps),
     every(HOUR_MS, () => tidyReplyQueues(deps), deps),
   ]

@@ -6,6 +6,7 @@ import type { ResultEvent } from '../../src/job/answer/result.ts'
 import { schemeEventId } from '../../src/job/envelope/ids.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
+import type { Coder } from '../../src/store/codes.ts'
 import type { Event } from '../../src/store/event/events.ts'
 import { tellUrls } from '../../src/store/event/tell.ts'
 import * as outbox from '../../src/store/job/outbox.ts'
@@ -22,7 +23,7 @@ export async function insertEvent(
   before: StoredScheme,
   after: StoredScheme,
   scope: Scope | undefined,
-  now: number,
+  { now, coder }: { now: number; coder: Coder },
 ): Promise<Message | undefined> {
   const client = await clients.find(db, after.clientId)
   if (!scope || !client || client.revokedAt !== null) return undefined
@@ -43,8 +44,8 @@ export async function insertEvent(
   }
   const body = JSON.stringify(event)
   const message = { clientId: after.clientId, replyTo: null, resultId, revision: 0, body }
-  const outboxId = await outbox.insert(db, { ...message, receiptId: resultId })
-  await tellUrls(db, urlEvent(after, event))
+  const outboxId = await outbox.insert(db, coder, { ...message, receiptId: resultId })
+  await tellUrls(db, coder, urlEvent(after, event))
   return { ...message, outboxId }
 }
 

@@ -27,7 +27,7 @@ export interface Compensation {
 export async function endOwing(
   receiptId: string,
   receiptOf: () => Promise<NewReceipt>,
-  { store, clock }: Pick<Deps, 'store' | 'clock'>,
+  { store, clock, ring }: Pick<Deps, 'store' | 'clock' | 'ring'>,
 ): Promise<(receipts.Written & { receipt: Receipt }) | undefined> {
   const receipt = await receiptOf()
   const [row] = await store.transaction(async db => {
@@ -36,7 +36,7 @@ export async function endOwing(
     const isOurs = owes(compensations) && (await receipts.findAll(db, [receiptId])).length === 0
     const recorded = isOurs ? compensations : compensations.map(one => ({ ...one, owed: [] }))
     await recordCompensations(db, recorded, clock())
-    return isOurs ? receipts.insertAll(db, [receipt]) : []
+    return isOurs ? receipts.insertAll(db, ring, [receipt]) : []
   })
   return row && { ...row, receipt }
 }

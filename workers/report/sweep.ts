@@ -1,5 +1,5 @@
-// Recurring tasks on reports: removes old reports with their files, ends reports as failed that nobody makes any more,
-// and removes files that crashed attempts left behind.
+// Recurring tasks on reports: the scheduler removes old reports with their files, and files that crashed attempts left behind;
+// workers end reports as failed that nobody makes any more.
 import { isOurs } from '../../src/report/files/file-name.ts'
 import type { ReportFiles } from '../../src/report/files/files.ts'
 import * as retention from '../../src/store/report/report-retention.ts'
@@ -15,21 +15,22 @@ const PAGE = 500
 
 export interface SweptReports {
   removed: number
-  abandoned: number
   orphans: number
 }
 
-/**
- * Without a place for files only the tasks that need no files are done; a host that reaches the files does the others.
- */
+/** Ends as failed what nobody makes any more, and tells it. `now`: ms since the epoch. Returns how many. */
+export function endAbandoned({ store, ring }: Pick<Deps, 'store' | 'ring'>, now: number): Promise<number> {
+  return reports.failAbandoned(store, ring, now - ABANDONED_MS)
+}
+
+/** Without a place for files nothing is done; a host that reaches the files does it. */
 export async function sweepReports(
   { store }: Pick<Deps, 'store'>,
   files: ReportFiles | undefined,
   reportDays: number,
   now: number,
 ): Promise<SweptReports> {
-  const abandoned = await reports.failAbandoned(store, now - ABANDONED_MS)
-  if (!files) return { removed: 0, abandoned, orphans: 0 }
+  if (!files) return { removed: 0, orphans: 0 }
   let removed = 0
   for (;;) {
     const old = await retention.findOld(store, now - reportDays * DAY_MS, PAGE)
@@ -42,7 +43,7 @@ export async function sweepReports(
     }
     if (old.length < PAGE) break
   }
-  return { removed, abandoned, orphans: await removeOrphans({ store }, files, now) }
+  return { removed, orphans: await removeOrphans({ store }, files, now) }
 }
 
 async function removeOrphans({ store }: Pick<Deps, 'store'>, files: ReportFiles, now: number): Promise<number> {

@@ -97,7 +97,7 @@ async function write(db: Db, set: readonly Single[], deps: EffectDeps): Promise<
   if (staying.length === 0) return ends
   const rows = staying.map(({ receipt }) => receipt)
   const effects = staying.map(({ effect: { inserts: _, ...effect } }) => effect)
-  const [, written] = await Promise.all([writeEffects(db, effects, deps), receipts.insertAll(db, rows)])
+  const [, written] = await Promise.all([writeEffects(db, effects, deps), receipts.insertAll(db, deps.ring, rows)])
   for (const [index, single] of staying.entries()) {
     const own = written[index]
     if (own) ends.set(single, { row: single.receipt, ...own })

@@ -223,6 +223,8 @@ const ADVICE: Record<Purpose, string> = {
     'Whoever also has these rows can test guesses of the ids that they stand for. The key lives as long as they do.',
   grant:
     'Whoever also owns the database could make clients, keys, capture keys, scopes and signing keys that tokenmill believes, and this command has coded these rows anew, too. Compare the file of --out with what you know (`client list`, `scope list`, `capture-key list`) and revoke what is not yours. From now on nothing that is coded under the exposed version is believed, and a confirmation that waited has to be asked for again.',
+  receipt:
+    'Whoever also owns the database could change what was decided about a job, and insert results and events, so that they are told under the signature of this installation. No row is coded anew, because nobody can tell the right ones from theirs: rows under the exposed version are believed until they are erased (TOKENMILL_RECEIPT_DAYS; 7 days for results and events). Compare what clients were told since the theft with their own records.',
   analytics:
     'Whoever has the key and an analytics token can find the card number by trying them all. New values are given from now on; a stored value changes when its card is next presented. Tell everybody who keeps values that they change.',
   fingerprint:

@@ -72,6 +72,8 @@ const HOW_ROWS_END: Readonly<Record<string, string>> = {
   grant: 'run `tokenmill key reseal grant`',
   owner: ROWS_STAY,
   intake: ROWS_STAY,
+  receipt:
+    'receipts are kept for TOKENMILL_RECEIPT_DAYS, results and events for 7 days; run this command again when these are gone',
 }
 
 /** How long rows with digests are kept, by their column. */

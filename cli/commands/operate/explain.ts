@@ -113,6 +113,7 @@ function countsText(counts: NonNullable<NonNullable<JobFacts['decided']>['counts
 
 const PLACES = {
   waiting: 'it waits in the outbox for',
+  unproved: 'it is not told, because tokenmill did not write it so (`tokenmill doctor`); it was for',
   unread: 'it lies unread in',
   read: 'it was read from',
   published: 'it was put on',

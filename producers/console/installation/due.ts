@@ -24,6 +24,7 @@ export const ABOUT: Record<Purpose, string> = {
   'private-half': 'encrypts private halves of other keys',
   audit: 'makes the codes of audit rows',
   grant: 'makes codes of rows that grant rights',
+  receipt: 'makes codes of what was decided and is told',
 }
 
 export interface Due {

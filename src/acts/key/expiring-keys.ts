@@ -4,6 +4,7 @@ import * as dataKeys from '../../store/access/data-keys.ts'
 import * as keks from '../../store/access/keks.ts'
 import * as keyNotices from '../../store/access/key-notices.ts'
 import * as signingKeys from '../../store/access/signing-keys.ts'
+import type { Coder } from '../../store/codes.ts'
 import * as endpoints from '../../store/event/endpoints.ts'
 import { tellAll } from '../../store/event/tell.ts'
 import type { Db, Store } from '../../store/pool.ts'
@@ -36,7 +37,7 @@ export async function listExpiring(db: Db, now: number): Promise<ExpiringKey[]> 
 }
 
 /** Writes the events that weren't written before, if anybody is subscribed. Returns the keys that they are about. */
-export async function tellExpiring(store: Store, now: number): Promise<ExpiringKey[]> {
+export async function tellExpiring(store: Store, coder: Coder, now: number): Promise<ExpiringKey[]> {
   const expiring = await listExpiring(store, now)
   if (expiring.length === 0) return []
   return store.transaction(async db => {
@@ -48,6 +49,7 @@ export async function tellExpiring(store: Store, now: number): Promise<ExpiringK
     const clientIds = [...new Set(subscribed.map(({ clientId }) => clientId))]
     await tellAll(
       db,
+      coder,
       fresh.flatMap(key => clientIds.map(clientId => eventOf(key, clientId))),
       subscribed,
     )

@@ -3,6 +3,9 @@
 // batch's row.
 import type { ReasonCounts } from '../../job/chunk-outcomes.ts'
 import { type Counts, noCounts, OUTCOMES, sumOf } from '../../job/outcome.ts'
+import type { Coder } from '../codes.ts'
+import { isProvedByDigest } from '../job/receipt.ts'
+import * as receipts from '../job/receipts.ts'
 import type { Db } from '../pool.ts'
 import { BATCH_LIFE } from './batch-state.ts'
 
@@ -26,27 +29,29 @@ const SUMS = OUTCOMES.map(outcome => `coalesce(sum((counts->>'${outcome}')::bigi
   ', ',
 )
 
-export async function sumChunks(db: Db, batchNo: number): Promise<BatchSums> {
+/** `isWhole` false: of chunks that ended without a receipt alone. */
+export async function sumChunks(db: Db, batchNo: number, isWhole = true): Promise<BatchSums> {
   const values = [batchNo]
+  const name = isWhole ? '' : '-without-receipt'
   const [summed, reasons] = await Promise.all([
     db.query<Record<string, number> & { lastAt: number | null }>({
-      name: 'batch-sums',
+      name: `batch-sums${name}`,
       text: `select count(*) as chunks, max(at) as "lastAt", ${SUMS}
 from (
-  select counts, completed_at as at ${RECEIPTS}
+  select counts, completed_at as at ${RECEIPTS} and ${isWhole}
   union all
   select jsonb_build_object(case when c.code = 500 then 'FAILED' else 'REJECTED' end, c.records), null ${WITHOUT_RECEIPT}
 ) as ended`,
       values,
     }),
     db.query<{ outcome: keyof Counts; reasons: Record<string, number> }>({
-      name: 'batch-reasons',
+      name: `batch-reasons${name}`,
       text: `select outcome, jsonb_object_agg(reason, n) as reasons
 from (
   select outcome, reason, sum(n) as n
   from (
     select o.key as outcome, r.key as reason, r.value::bigint as n
-    from (select reasons ${RECEIPTS} and reasons is not null) as told
+    from (select reasons ${RECEIPTS} and reasons is not null and ${isWhole}) as told
     cross join lateral jsonb_each(told.reasons) as o
     cross join lateral jsonb_each_text(o.value) as r
     union all
@@ -67,6 +72,43 @@ group by outcome`,
     counts,
     reasons: Object.fromEntries(reasons.rows.map(found => [found.outcome, found.reasons])),
     lastAt: row?.lastAt ?? null,
+  }
+}
+
+const PROOF_ROWS = 200
+
+/**
+ * The same sums, of receipts that tokenmill wrote as they are, each of which is checked; or the ids of those that it didn't.
+ * What is told of a batch's end is summed so.
+ */
+export async function sumProved(
+  db: Db,
+  coder: Pick<Coder, 'receiptMacBy'>,
+  batchNo: number,
+): Promise<BatchSums | { unproved: string[] }> {
+  const sums = await sumChunks(db, batchNo, false)
+  const unproved: string[] = []
+  for (let after = -1; ; ) {
+    const page = await receipts.chunksAfter(db, batchNo, after, PROOF_ROWS)
+    for (const receipt of page) {
+      if (isProvedByDigest(coder, receipt, receipt.outcomesDigest)) add(sums, receipt)
+      else unproved.push(receipt.receiptId)
+    }
+    const last = page.at(-1)
+    if (!last || page.length < PROOF_ROWS) break
+    after = last.chunk ?? after
+  }
+  return unproved.length > 0 ? { unproved } : { ...sums, rows: sumOf(sums.counts) }
+}
+
+function add(sums: BatchSums, { counts, reasons, completedAt }: receipts.ChunkReceipt): void {
+  sums.chunks += 1
+  sums.lastAt = Math.max(sums.lastAt ?? completedAt, completedAt)
+  for (const outcome of OUTCOMES) sums.counts[outcome] += counts?.[outcome] ?? 0
+  for (const [outcome, some] of Object.entries(reasons ?? {}) as [keyof Counts, Record<string, number>][]) {
+    const known = { ...sums.reasons[outcome] }
+    for (const [reason, n] of Object.entries(some)) known[reason] = (known[reason] ?? 0) + n
+    sums.reasons[outcome] = known
   }
 }
 

@@ -2,6 +2,7 @@
 // may go on. Other chunks only read the row, unless they set its extent or limit; if they wrote to it, they would wait
 // for one another. Their outcomes are summed into the row later. Lists for people are in batch-list.ts.
 import { agree, type KnownExtent } from '../../job/envelope/batch-extent.ts'
+import type { Coder } from '../codes.ts'
 import { plains } from '../columns.ts'
 import type * as events from '../event/events.ts'
 import { tell } from '../event/tell.ts'
@@ -9,7 +10,7 @@ import type { Db, Store } from '../pool.ts'
 import { BATCH_COLUMNS, type Batch, type BatchRow, batchOf } from './batch-row.ts'
 import * as batchSamples from './batch-samples.ts'
 import { BATCH_LIFE, judgeSums, type SampledState, sampledStateOf, stateOf } from './batch-state.ts'
-import { type BatchSums, sumChunks } from './batch-sums.ts'
+import { type BatchSums, sumChunks, sumProved } from './batch-sums.ts'
 
 export async function find(db: Db, clientId: string, batchId: string): Promise<Batch | undefined> {
   const { rows } = await db.query<BatchRow>({
@@ -174,9 +175,14 @@ const SUM_MS_MIN = 1_000
 /**
  * Sums the outcomes of a batch's chunks into its row: at most once a second, after the first chunk is in the sum. If
  * all chunks are answered, the same transaction finishes the batch: it writes totals and event. Returns `later` if the
- * last sum is less than a second ago; else `finished`: the batch, if this call finished it for the first time.
+ * last sum is less than a second ago; `unproved`: ids of receipts that tokenmill didn't write as they are, because of which the
+ * batch can't end; else `finished`: the batch, if this call finished it for the first time.
  */
-export function sum(store: Store, batchNo: number): Promise<'later' | { finished: Batch | undefined }> {
+export function sum(
+  store: Store,
+  coder: Coder,
+  batchNo: number,
+): Promise<'later' | { unproved: string[] } | { finished: Batch | undefined }> {
   return store.transaction(async db => {
     await holdSums(db, batchNo)
     const { count: isDue } = await db.query({
@@ -189,17 +195,37 @@ export function sum(store: Store, batchNo: number): Promise<'later' | { finished
     if (isDue === 0) return 'later'
     // Adding up the receipts may take long, so it is done before the batch's row is locked: chunks wait for that lock.
     const sums = await sumChunks(db, batchNo)
+    const isEnd = endsBy(await one(db, 'batch-read', SELECT_ONE, [batchNo]), sums)
+    const proved = isEnd ? await sumProved(db, coder, batchNo) : undefined
     const before = await lock(db, batchNo)
-    const after = await write(db, before, sums)
+    if (proved && 'unproved' in proved) {
+      await change(db, batchNo, 'summed_at = clock_timestamp()')
+      return proved
+    }
+    const after = await write(db, proved && coder, before, proved ?? sums)
     return { finished: before.revision === 0 && after.revision === 1 ? after : undefined }
   })
 }
 
-/** Sums the batch and returns its row, locked until the transaction ends: no chunk is committed meanwhile. */
-export async function settle(db: Db, batchNo: number): Promise<Batch> {
+/**
+ * Sums the batch and returns its row, locked until the transaction ends: no chunk is committed meanwhile. `coder` undefined: this
+ * process has no key of the vault. If all chunks are answered, it leaves the end of the batch, and its event, to `sum`.
+ */
+export async function settle(db: Db, coder: Coder | undefined, batchNo: number): Promise<Batch> {
   await holdSums(db, batchNo)
   const row = await lock(db, batchNo)
-  return write(db, row, await sumChunks(db, batchNo))
+  const sums = await sumChunks(db, batchNo)
+  const proved = coder && endsBy(row, sums) ? await sumProved(db, coder, batchNo) : undefined
+  return proved && !('unproved' in proved) ? write(db, coder, row, proved) : write(db, undefined, row, sums)
+}
+
+function verdictOf(row: Batch, { chunks, counts }: BatchSums): ReturnType<typeof judgeSums> {
+  return judgeSums({ ...row, failed: row.counts.FAILED }, { chunks, failed: counts.FAILED })
+}
+
+/** Whether these sums end the batch, or end it anew, which is told. */
+function endsBy(row: Batch, sums: BatchSums): boolean {
+  return ['finish', 'revise'].includes(verdictOf(row, sums))
 }
 
 /** Only one sum of a batch runs at a time, so that an older sum never replaces a newer one. */
@@ -210,11 +236,12 @@ async function holdSums(db: Db, batchNo: number): Promise<void> {
   })
 }
 
-async function write(db: Db, row: Batch, sums: BatchSums): Promise<Batch> {
-  const known = { ...row, failed: row.counts.FAILED }
-  const verdict = judgeSums(known, { chunks: sums.chunks, failed: sums.counts.FAILED })
+/** `coder` undefined: what would end the batch isn't written. */
+async function write(db: Db, coder: Coder | undefined, row: Batch, sums: BatchSums): Promise<Batch> {
+  const verdict = verdictOf(row, sums)
   if (verdict === 'ignore') return change(db, row.batchNo, 'summed_at = clock_timestamp()')
   const isFinished = verdict !== 'progress'
+  if (isFinished && !coder) return { ...row, finishedAt: sums.lastAt ?? row.activeAt }
   const written = await change(
     db,
     row.batchNo,
@@ -231,7 +258,7 @@ sampled_at = case when $8 or ${SAMPLE_IS_DUE} then clock_timestamp() else sample
       isFinished,
     ],
   )
-  if (isFinished) await tell(db, finishedEvent(written))
+  if (isFinished && coder) await tell(db, coder, finishedEvent(written))
   if (written.sampledAt === row.sampledAt) return written
   if (row.sampledAt === null && row.chunksDone === 0) await batchSamples.begin(db, written)
   return sample(db, written)
@@ -257,14 +284,14 @@ async function sample(db: Db, batch: Batch, state: SampledState = sampledStateOf
  * Writes the event that a batch stalls, once per stall. After another chunk was answered a further stall counts as new.
  * `now`: ms since the epoch. Returns whether it wrote the event.
  */
-export function noteStall(store: Store, batchNo: number, now: number): Promise<boolean> {
+export function noteStall(store: Store, coder: Coder, batchNo: number, now: number): Promise<boolean> {
   return store.transaction(async db => {
     const row = await lock(db, batchNo)
     if (!isUntoldStall(row, now)) return false
     const set = 'stalls = stalls + 1, stalled_at = greatest(now(), active_at), sampled_at = null'
     const written = await change(db, batchNo, set)
     await sample(db, written, 'STALLED', row.activeAt + BATCH_LIFE.stalledMs)
-    await tell(db, stalledEvent(written))
+    await tell(db, coder, stalledEvent(written))
     return true
   })
 }

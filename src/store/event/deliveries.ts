@@ -156,7 +156,12 @@ export interface Outgoing
   type: EventType
   /** Whom the event is for. */
   addresseeId: string
+  subject: string
+  revision: number
   data: Record<string, unknown>
+  /** The code of the event (events.ts). */
+  eventMac: Buffer | null
+  eventMacVersion: number | null
   occurredAt: number
   /** The client may act as an operator: it has the role ADMIN. */
   isOperators: boolean
@@ -183,7 +188,11 @@ export async function findOutgoing(db: Db, deliveryId: string, attempt: number):
   p.url,
   e.type,
   e.client_id as "addresseeId",
+  e.subject,
+  e.revision,
   e.data,
+  e.mac as "eventMac",
+  e.mac_version as "eventMacVersion",
   e.created_at as "occurredAt",
   'ADMIN' = any(c.roles) as "isOperators",
   case when e.type like 'batch.%' then (

@@ -1,6 +1,8 @@
 // Events to which clients may have subscribed. Each is written once, in the transaction of the change that it reports.
 // Receivers and attempts are decided elsewhere.
+import { canonical } from '../../job/envelope/digest.ts'
 import type { EventType } from '../../job/event.ts'
+import { type Code, type Coded, type Coder, codeOf, isCoded } from '../codes.ts'
 import { type Column, rowSet } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
@@ -21,18 +23,33 @@ export interface StoredEvent extends Event {
   createdAt: number
 }
 
-const COLUMNS: readonly Column<Event>[] = [
+/** What the code of an event covers. */
+function textOf({ type, clientId, subject, revision, data }: Event): string {
+  return JSON.stringify(['event/1', type, clientId, subject, revision, canonical(data)])
+}
+
+/** Whether tokenmill wrote the event as it is. Throws `Fault('key_unavailable')` for a key that this process doesn't have yet. */
+export function isProved(coder: Pick<Coder, 'receiptMacBy'>, event: Event & Coded): boolean {
+  return isCoded(coder, textOf(event), event)
+}
+
+const COLUMNS: readonly Column<Event & Code>[] = [
   { name: 'type', type: 'text', text: event => event.type, plain: true },
   { name: 'client_id', type: 'text', text: event => event.clientId, plain: false },
   { name: 'subject', type: 'text', text: event => event.subject, plain: false },
   { name: 'revision', type: 'integer', text: event => event.revision, plain: true },
   { name: 'data', type: 'jsonb', text: event => JSON.stringify(event.data), plain: false },
+  { name: 'mac', type: 'bytea', text: event => `\\x${event.mac.toString('hex')}`, plain: false },
+  { name: 'mac_version', type: 'smallint', text: event => event.macVersion, plain: true },
 ]
 
 /** Inserts events, of which no two may have the same client and subject. Returns them in the order given. */
-export async function insertAll(db: Db, events: readonly Event[]): Promise<StoredEvent[]> {
+export async function insertAll(db: Db, coder: Coder, events: readonly Event[]): Promise<StoredEvent[]> {
   if (events.length === 0) return []
-  const { shape, source, values } = rowSet(COLUMNS, events)
+  const { shape, source, values } = rowSet(
+    COLUMNS,
+    events.map(event => ({ ...event, ...codeOf(coder, textOf(event)) })),
+  )
   const { rows } = await db.query<Omit<StoredEvent, 'type' | 'revision' | 'data'>>({
     name: `events-insert-${shape}`,
     text: `insert into tokenmill.event (
@@ -40,14 +57,18 @@ export async function insertAll(db: Db, events: readonly Event[]): Promise<Store
   client_id,
   subject,
   revision,
-  data
+  data,
+  mac,
+  mac_version
 )
 select
   v.type,
   v.client_id,
   v.subject,
   v.revision,
-  v.data
+  v.data,
+  v.mac,
+  v.mac_version
 from ${source}
 returning
   event_id as "eventId",

@@ -3,6 +3,7 @@
 
 import type { ResultEvent } from '../../job/answer/result.ts'
 import { subscribedEventId } from '../../job/envelope/ids.ts'
+import type { Coder } from '../codes.ts'
 import * as outbox from '../job/outbox.ts'
 import type { Db } from '../pool.ts'
 import * as deliveries from './deliveries.ts'
@@ -12,17 +13,17 @@ import * as events from './events.ts'
 /**
  * Writes the event and its deliveries. The event is written even if nobody is subscribed, and is kept for some days.
  */
-export async function tell(db: Db, event: events.Event): Promise<void> {
-  await tellAll(db, [event], await endpoints.findSubscribed(db, event))
+export async function tell(db: Db, coder: Coder, event: events.Event): Promise<void> {
+  await tellAll(db, coder, [event], await endpoints.findSubscribed(db, event))
 }
 
 /**
  * For an event that reaches the results queue by other means: writes deliveries to URLs only, and nothing at all if no
  * URL is subscribed.
  */
-export async function tellUrls(db: Db, event: events.Event): Promise<void> {
+export async function tellUrls(db: Db, coder: Coder, event: events.Event): Promise<void> {
   const subscribed = (await endpoints.findSubscribed(db, event)).filter(({ url }) => url !== null)
-  if (subscribed.length > 0) await tellAll(db, [event], subscribed)
+  if (subscribed.length > 0) await tellAll(db, coder, [event], subscribed)
 }
 
 /**
@@ -31,16 +32,18 @@ export async function tellUrls(db: Db, event: events.Event): Promise<void> {
  */
 export async function tellAll(
   db: Db,
+  coder: Coder,
   told: readonly events.Event[],
   subscribed: readonly endpoints.Subscribed[],
 ): Promise<void> {
-  const stored = await events.insertAll(db, told)
+  const stored = await events.insertAll(db, coder, told)
   const pairs = stored.flatMap(event =>
     subscribed.filter(({ clientId }) => clientId === event.clientId).map(endpoint => ({ event, endpoint })),
   )
   await Promise.all([
     outbox.insertAll(
       db,
+      coder,
       pairs.filter(({ endpoint }) => endpoint.url === null).map(({ event, endpoint }) => outboxRowOf(event, endpoint)),
     ),
     deliveries.insertAll(

@@ -2,10 +2,11 @@
 // published again. They are selected by state, never by "id greater than": transactions don't commit in the order of
 // their ids.
 import { resultId } from '../../job/envelope/ids.ts'
+import { type Code, type Coded, type Coder, codeOf, isCoded } from '../codes.ts'
 import { type Column, plains, rowSet } from '../columns.ts'
 import type { Db } from '../pool.ts'
 
-export interface OutboxRow {
+export interface OutboxRow extends Coded {
   outboxId: number
   clientId: string
   replyTo: string | null
@@ -34,16 +35,53 @@ const COLUMNS = `
   answers,
   body,
   created_at as "createdAt",
-  traceparent`
+  traceparent,
+  mac,
+  mac_version as "macVersion"`
 
 /** A result that was written with its receipt has no id of its own in its row. */
 type Row = Omit<OutboxRow, 'resultId'> & { resultId: string | null }
 
+/** A row that points to a receipt is told under the id that follows from it, whatever the row says. */
 function outboxOf<R extends Row>(row: R): R & OutboxRow {
-  return { ...row, resultId: row.resultId ?? resultId(row.receiptId, row.revision) }
+  const own = row.body === null ? null : row.resultId
+  return { ...row, resultId: own ?? resultId(row.receiptId, row.revision) }
 }
 
-type NewOutboxRow = Omit<OutboxRow, 'outboxId' | 'createdAt' | 'traceparent' | 'envelopeDigest' | 'answers'> & {
+/** What decides of a row. */
+type Telling = Pick<
+  OutboxRow,
+  'clientId' | 'replyTo' | 'resultId' | 'receiptId' | 'revision' | 'envelopeDigest' | 'answers' | 'body'
+>
+/** What decides of a row that points to a receipt. */
+export type Pointing = Omit<Telling, 'resultId' | 'revision' | 'body'> & { body: null }
+
+/**
+ * What the code of a row covers. The revision of a row that points to a receipt isn't known yet when the row is coded; a reader
+ * keeps the highest.
+ */
+export function textOf(row: Telling | Pointing): string {
+  const { clientId, replyTo, receiptId, envelopeDigest, answers } = row
+  return JSON.stringify([
+    'outbox/1',
+    clientId,
+    replyTo,
+    receiptId.toLowerCase(),
+    envelopeDigest?.toString('base64url') ?? null,
+    answers?.toString('base64url') ?? null,
+    ...('resultId' in row && row.body !== null ? [row.resultId.toLowerCase(), row.revision, row.body] : []),
+  ])
+}
+
+/** Whether tokenmill wrote the row as it is. Throws `Fault('key_unavailable')` for a key that this process doesn't have yet. */
+export function isProved(coder: Pick<Coder, 'receiptMacBy'>, row: OutboxRow): boolean {
+  return isCoded(coder, textOf(row), row)
+}
+
+type NewOutboxRow = Omit<
+  OutboxRow,
+  'outboxId' | 'createdAt' | 'traceparent' | 'envelopeDigest' | 'answers' | keyof Coded
+> & {
   /** Both are absent for an event. */
   envelopeDigest?: Buffer
   answers?: Buffer | null
@@ -51,7 +89,7 @@ type NewOutboxRow = Omit<OutboxRow, 'outboxId' | 'createdAt' | 'traceparent' | '
 
 const binary = (value: Buffer | null | undefined) => (value ? `\\x${value.toString('hex')}` : null)
 
-const NEW_COLUMNS: readonly Column<NewOutboxRow>[] = [
+const NEW_COLUMNS: readonly Column<NewOutboxRow & Code>[] = [
   { name: 'result_id', type: 'uuid', text: row => row.resultId, plain: true },
   { name: 'client_id', type: 'text', text: row => row.clientId, plain: false },
   { name: 'reply_to', type: 'text', text: row => row.replyTo, plain: false },
@@ -61,21 +99,24 @@ const NEW_COLUMNS: readonly Column<NewOutboxRow>[] = [
     name: 'envelope_digest',
     type: 'bytea',
     text: row => binary(row.envelopeDigest),
-    plain: true,
+    plain: false,
   },
   {
     name: 'answers',
     type: 'bytea',
     text: row => binary(row.answers),
-    plain: true,
+    plain: false,
   },
   { name: 'body', type: 'text', text: row => row.body, plain: false },
+  { name: 'mac', type: 'bytea', text: row => binary(row.mac), plain: false },
+  { name: 'mac_version', type: 'smallint', text: row => row.macVersion, plain: true },
 ]
 
 /** Inserts rows and returns their ids in the same order. A result may occur only once in `rows`. */
-export async function insertAll(db: Db, rows: readonly NewOutboxRow[]): Promise<number[]> {
+export async function insertAll(db: Db, coder: Coder, rows: readonly NewOutboxRow[]): Promise<number[]> {
   if (rows.length === 0) return []
-  const { shape, source, values } = rowSet(NEW_COLUMNS, rows)
+  const coded = rows.map(row => ({ ...row, ...codeOf(coder, newTextOf(row)) }))
+  const { shape, source, values } = rowSet(NEW_COLUMNS, coded)
   const inserted = await db.query<Pick<OutboxRow, 'outboxId' | 'resultId'>>({
     name: `outbox-insert-${shape}`,
     text: `insert into tokenmill.outbox (
@@ -87,7 +128,9 @@ export async function insertAll(db: Db, rows: readonly NewOutboxRow[]): Promise<
   revision,
   envelope_digest,
   answers,
-  body
+  body,
+  mac,
+  mac_version
 )
 select
   current_date,
@@ -98,7 +141,9 @@ select
   v.revision,
   v.envelope_digest,
   v.answers,
-  v.body
+  v.body,
+  v.mac,
+  v.mac_version
 from ${source}
 returning outbox_id as "outboxId", result_id as "resultId"`,
     values,
@@ -107,21 +152,46 @@ returning outbox_id as "outboxId", result_id as "resultId"`,
   return rows.map(({ resultId }) => ids.get(resultId) ?? 0)
 }
 
+function newTextOf(row: NewOutboxRow): string {
+  const { envelopeDigest = null, answers = null } = row
+  return textOf({ ...row, envelopeDigest, answers })
+}
+
 /** Inserts a row and returns its id. */
-export async function insert(db: Db, row: NewOutboxRow): Promise<number> {
-  return (await insertAll(db, [row]))[0] ?? 0
+export async function insert(db: Db, coder: Coder, row: NewOutboxRow): Promise<number> {
+  return (await insertAll(db, coder, [row]))[0] ?? 0
+}
+
+/** What this envelope of a receipt asks for, as a kept row says that tokenmill wrote; null if there is none. */
+export async function findAnswers(
+  db: Db,
+  coder: Pick<Coder, 'receiptMacBy'>,
+  receiptId: string,
+  envelopeDigest: Buffer,
+): Promise<Buffer | null> {
+  const { rows } = await db.query<Row>({
+    text: `select ${COLUMNS}
+from tokenmill.outbox
+where receipt_id = $1 and envelope_digest = $2 and answers is not null
+order by outbox_id desc
+limit 10`,
+    values: [receiptId, envelopeDigest],
+  })
+  return rows.map(outboxOf<Row>).find(row => isProved(coder, row))?.answers ?? null
 }
 
 /**
  * SQL for a statement that writes receipts: inserts their outbox rows. `written` names the subquery to select from,
  * which must have the column `revision`; the others are expressions: columns of `written`, or parameters (`$1`).
  */
-export function outboxRowsOfReceipts(columns: {
+export function rowsOfReceipts(columns: {
   clientId: string
   replyTo: string
   receiptId: string
   envelope: string
   answers: string
+  mac: string
+  macVersion: string
   written: string
 }): string {
   return `insert into tokenmill.outbox (
@@ -131,7 +201,9 @@ export function outboxRowsOfReceipts(columns: {
   receipt_id,
   revision,
   envelope_digest,
-  answers
+  answers,
+  mac,
+  mac_version
 )
 select
   current_date,
@@ -140,7 +212,9 @@ select
   ${columns.receiptId},
   revision,
   ${columns.envelope},
-  ${columns.answers}
+  ${columns.answers},
+  ${columns.mac},
+  ${columns.macVersion}
 from ${columns.written}
 returning outbox_id as "outboxId", receipt_id as "receiptId", revision`
 }
@@ -156,6 +230,68 @@ from unnest($1::bigint[]) as v(id)
 where o.outbox_id = v.id and (select set_config('synchronous_commit', 'off', true)) = 'off'`,
     values: [plains(outboxIds)],
   })
+}
+
+/** Takes rows out of what is to be published: tokenmill didn't write them, or their receipts, as they are. */
+export async function markUnproved(db: Db, outboxIds: readonly number[]): Promise<void> {
+  if (outboxIds.length === 0) return
+  await db.query({
+    text: `update tokenmill.outbox
+set state = 'UNPROVED'
+where outbox_id = any($1::bigint[])`,
+    values: [plains(outboxIds)],
+  })
+}
+
+/** Has rows of a receipt told that were taken out, if they are proved by now. Returns how many. */
+export async function tellAgain(db: Db, receiptId: string): Promise<number> {
+  const { count } = await db.query({
+    text: `update tokenmill.outbox
+set state = 'NEW'
+where receipt_id = $1 and state = 'UNPROVED'`,
+    values: [receiptId],
+  })
+  return count
+}
+
+/** Up to `limit` of the newest rows, first; as many random ones; and as many of those that were taken out. */
+export async function sample(db: Db, limit: number): Promise<Announcement[]> {
+  const { rows } = await db.query<Row & Pick<Announcement, 'state'>>({
+    text: `with bounds as (
+  select
+    (select outbox_id from tokenmill.outbox order by outbox_id limit 1) as first,
+    (select outbox_id from tokenmill.outbox order by outbox_id desc limit 1) as last
+), newest as (
+  select ${COLUMNS}, state
+  from tokenmill.outbox
+  order by outbox_id desc
+  limit $1
+), scattered as (
+  select ${COLUMNS}, state
+  from tokenmill.outbox
+  where outbox_id = any(array(
+    select first + floor(random() * (last - first + 1))::bigint
+    from bounds
+    cross join generate_series(1, $1)
+  ))
+), taken_out as (
+  select ${COLUMNS}, state
+  from tokenmill.outbox
+  where state = 'UNPROVED'
+  order by outbox_id desc
+  limit $1
+)
+select *
+from newest
+union all
+select *
+from scattered
+union all
+select *
+from taken_out`,
+    values: [limit],
+  })
+  return [...new Map(rows.map(row => [row.outboxId, outboxOf(row)])).values()]
 }
 
 /** Stores the trace of a result that waits, so that its later publication joins that trace. */
@@ -344,6 +480,6 @@ where o.outbox_id = v.outbox_id and o.day = v.day`,
 }
 
 export interface Announcement extends OutboxRow {
-  /** NEW: the row waits to be published. SENT: the text was put on the results queue. */
-  state: 'NEW' | 'SENT'
+  /** NEW: the row waits to be published. SENT: the text was put on the results queue. UNPROVED: it is told to nobody. */
+  state: 'NEW' | 'SENT' | 'UNPROVED'
 }

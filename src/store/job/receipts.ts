@@ -1,65 +1,20 @@
 // Receipts: the stored end of each job, once per job. They make a job take effect exactly once: the first transaction
 // that claims the receipt's id and writes the receipt decides. receipt-keys.ts says in which week a receipt is.
-import type { FieldReason } from '../../errors.ts'
 import type { Askers } from '../../job/answer/askers.ts'
-import type { ReasonCounts } from '../../job/chunk-outcomes.ts'
-import type { Counts } from '../../job/outcome.ts'
 import { addresseeOf } from '../../job/system-clients.ts'
+import { type Code, type Coder, codeOf } from '../codes.ts'
 import { type Column, plains, rowSet } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
-import { outboxRowsOfReceipts } from './outbox.ts'
+import * as outbox from './outbox.ts'
+import { type Receipt, receiptText, type StoredReceipt } from './receipt.ts'
 import * as receiptKeys from './receipt-keys.ts'
 
-export interface Receipt {
-  receiptId: string
-  /** Of the verified envelope; null of a job that was cancelled unseen. */
-  entityId: string | null
-  clientId: string
-  iss: string
-  kind: string
-  jti: string
-  requestDigest: Buffer
-  /** The version of the data key `digest`. */
-  digestVersion: number
-  /** The keyed hash of what the request says, under the same version; null if it has no card, or the card wasn't opened. */
-  contentDigest?: Buffer | null
-  envelopeDigest: Buffer
-  replyTo: string | null
-  reference: string | null
-  status: 'SUCCEEDED' | 'FAILED' | 'CANCELLED'
-  code: number
-  /** The outcome of a single record. */
-  outcome: string | null
-  refusal: FieldReason[] | null
-  tokenId: string | null
-  batchNo: number | null
-  chunk: number | null
-  counts: Counts | null
-  /** For a chunk: how many of its records ended with each reason; null for a single job. */
-  reasons: ReasonCounts | null
-  /** A chunk's outcomes, packed (src/job/chunk-outcomes.ts reads and writes them). */
-  outcomes: string | null
-  failedRecords: number
-  revision: number
-  /** Whether failed calls to providers must be compensated, or were; null if there are none. */
-  reversal: 'REQUIRED' | 'COMPLETED' | null
-  attempt: number
-  /** ms since the epoch. */
-  acceptedAt: number
-  completedAt: number
-}
+export type { Receipt, StoredReceipt }
 
 /** A receipt that is to be written, with what only its outbox row says. */
 export interface NewReceipt extends Receipt {
   /** The digest of what the envelope asks for; null if it isn't known. A receipt doesn't store it: others could guess at it. */
   answers: Buffer | null
-}
-
-/** A receipt that was read. The week of `day` (YYYY-MM-DD) is its partition. */
-export interface StoredReceipt extends Receipt {
-  day: string
-  /** Who asked for the effect; null while only the envelope that took effect has. */
-  askers: Askers | null
 }
 
 const COLUMNS = `
@@ -92,9 +47,16 @@ const COLUMNS = `
   accepted_at as "acceptedAt",
   completed_at as "completedAt",
   askers,
-  content_digest as "contentDigest"`
+  content_digest as "contentDigest",
+  mac,
+  mac_version as "macVersion"`
 
-const column = (name: string, type: string, text: Column<Receipt>['text'], plain = false): Column<Receipt> => ({
+/** A receipt with its code, and the code of its outbox row under the same key. */
+interface CodedReceipt extends NewReceipt, Code {
+  toldMac: Buffer
+}
+
+const column = <Row = Receipt>(name: string, type: string, text: Column<Row>['text'], plain = false): Column<Row> => ({
   name,
   type,
   text,
@@ -138,15 +100,17 @@ const NEW_COLUMNS: readonly Column<Receipt>[] = [
   column('accepted_at', 'timestamptz', r => moment(r.acceptedAt)),
   column('completed_at', 'timestamptz', r => moment(r.completedAt)),
 ]
-/** The client to whose results queue the outbox row goes. It isn't a column of the receipt. */
-const ADDRESSEE: Column<NewReceipt> = { name: 'addressee', type: 'text', text: r => addresseeOf(r), plain: false }
-const ANSWERS: Column<NewReceipt> = {
-  name: 'answers',
-  type: 'bytea',
-  text: r => r.answers && binary(r.answers),
-  plain: true,
-}
-const NEW_NAMES = NEW_COLUMNS.map(({ name }) => name).join(', ')
+const CODE: readonly Column<CodedReceipt>[] = [
+  column<CodedReceipt>('mac', 'bytea', r => binary(r.mac)),
+  column<CodedReceipt>('mac_version', 'smallint', r => r.macVersion, true),
+]
+/** What only the outbox row says: to whose results queue it goes, and what it answers. */
+const TOLD: readonly Column<CodedReceipt>[] = [
+  column<CodedReceipt>('addressee', 'text', r => addresseeOf(r)),
+  column<CodedReceipt>('answers', 'bytea', r => r.answers && binary(r.answers)),
+  column<CodedReceipt>('told_mac', 'bytea', r => binary(r.toldMac)),
+]
+const NEW_NAMES = [...NEW_COLUMNS, ...CODE].map(({ name }) => name).join(', ')
 
 // The day is hidden from the planner: if it saw the day, a plan for one week would look cheaper than a general one, and
 // PostgreSQL would plan each time.
@@ -178,6 +142,23 @@ export async function find(db: Db, receiptId: string): Promise<StoredReceipt | u
   return (await findAll(db, [receiptId]))[0]
 }
 
+/** A chunk's receipt with the digest of its outcomes (isProvedByDigest) in place of them. */
+export type ChunkReceipt = Omit<StoredReceipt, 'outcomes'> & { outcomesDigest: string | null }
+
+/** The receipts of the next `limit` chunks of a batch after the number `after`, in order. */
+export async function chunksAfter(db: Db, batchNo: number, after: number, limit: number): Promise<ChunkReceipt[]> {
+  const { rows } = await db.query<ChunkReceipt>({
+    name: 'receipts-chunks-after',
+    text: `select ${COLUMNS.replace('  outcomes,', `  encode(sha256(convert_to(outcomes, 'UTF8')), 'hex') as "outcomesDigest",`)}
+from tokenmill.receipt
+where batch_no = $1 and chunk > $2 and day >= (select created_at::date - 1 from tokenmill.batch where batch_no = $1)
+order by chunk
+limit $3`,
+    values: [batchNo, after, limit],
+  })
+  return rows
+}
+
 /** Reads the receipts of these keys. A key whose receipt retention has dropped gives none. */
 async function readAll(db: Db, days: readonly receiptKeys.ReceiptDay[]): Promise<StoredReceipt[]> {
   const [first] = days
@@ -207,12 +188,14 @@ const insertText = (source: string) => `with given as (
   join given on given.receipt_id = claimed.receipt_id
   returning receipt_id, revision
 )
-${outboxRowsOfReceipts({
+${outbox.rowsOfReceipts({
   clientId: 'given.addressee',
   replyTo: 'given.reply_to',
   receiptId: 'given.receipt_id',
   envelope: 'given.envelope_digest',
   answers: 'given.answers',
+  mac: 'given.told_mac',
+  macVersion: 'given.mac_version',
   written: 'written join given on given.receipt_id = written.receipt_id',
 })}`
 
@@ -226,8 +209,8 @@ export interface Written {
  * Writes receipts of different jobs, and their outbox rows, in this order. Throws LostRace if one of the receipts
  * exists already.
  */
-export async function insertAll(db: Db, receipts: readonly NewReceipt[]): Promise<Written[]> {
-  const written = await insertUnclaimed(db, receipts)
+export async function insertAll(db: Db, coder: Coder, receipts: readonly NewReceipt[]): Promise<Written[]> {
+  const written = await insertUnclaimed(db, coder, receipts)
   return receipts.map(({ receiptId }) => present(written.get(receiptId)))
 }
 
@@ -235,24 +218,40 @@ export async function insertAll(db: Db, receipts: readonly NewReceipt[]): Promis
  * Writes receipts of different jobs, and their outbox rows. Returns what was written, by receipt id: receipts that exist
  * already are left out.
  */
-export async function insertUnclaimed(db: Db, receipts: readonly NewReceipt[]): Promise<ReadonlyMap<string, Written>> {
-  const written = await insertClaimed(db, receipts)
+export async function insertUnclaimed(
+  db: Db,
+  coder: Coder,
+  receipts: readonly NewReceipt[],
+): Promise<ReadonlyMap<string, Written>> {
+  const written = await insertClaimed(db, coder, receipts)
   const lost = receipts.filter(({ receiptId }) => !written.has(receiptId))
   const ids = lost.map(({ receiptId }) => receiptId)
   if (lost.length === 0 || (await receiptKeys.removeLeft(db, ids)) === 0) return written
-  return new Map([...written, ...(await insertClaimed(db, lost))])
+  return new Map([...written, ...(await insertClaimed(db, coder, lost))])
 }
 
-const WRITTEN: readonly Column<NewReceipt>[] = [...NEW_COLUMNS, ADDRESSEE, ANSWERS]
+const WRITTEN: readonly Column<CodedReceipt>[] = [...NEW_COLUMNS, ...CODE, ...TOLD]
 
 /** In the order of the ids, so that two transactions with the same receipts wait without a deadlock. */
-async function insertClaimed(db: Db, receipts: readonly NewReceipt[]): Promise<Map<string, Written>> {
+async function insertClaimed(db: Db, coder: Coder, receipts: readonly NewReceipt[]): Promise<Map<string, Written>> {
   if (receipts.length === 0) return new Map()
   const sorted = receipts.toSorted((a, b) => (a.receiptId < b.receiptId ? -1 : 1))
-  const { shape, source, values } = rowSet(WRITTEN, sorted)
+  const coded = sorted.map(receipt => withCodes(receipt, coder))
+  const { shape, source, values } = rowSet(WRITTEN, coded)
   const name = `receipts-insert-${shape}`
   const { rows } = await db.query<Written & Pick<Receipt, 'receiptId'>>({ name, text: insertText(source), values })
   return new Map(rows.map(row => [row.receiptId, row]))
+}
+
+function withCodes(receipt: NewReceipt, coder: Coder): CodedReceipt {
+  const code = codeOf(coder, receiptText({ ...receipt, askers: null }))
+  return { ...receipt, ...code, toldMac: codeOf(coder, outbox.textOf(outboxRowOf(receipt))).mac }
+}
+
+/** The row that points to the receipt. */
+function outboxRowOf(receipt: NewReceipt): outbox.Pointing {
+  const { receiptId, replyTo, envelopeDigest, answers } = receipt
+  return { clientId: addresseeOf(receipt), replyTo, receiptId, envelopeDigest, answers, body: null }
 }
 
 function present(written: Written | undefined): Written {
@@ -260,6 +259,7 @@ function present(written: Written | undefined): Written {
   return written
 }
 
+// The code says how the receipt was read: its askers may have changed since, which leaves the revision as it is.
 const REVISE = `with revised as (
   update tokenmill.receipt
   set
@@ -273,31 +273,56 @@ const REVISE = `with revised as (
     envelope_digest = $9,
     reversal = $13,
     reasons = $14::jsonb,
+    mac = $17,
+    mac_version = $18,
     revision = revision + 1
-  where receipt_id = $1 and day = $15 and revision = $10
+  where receipt_id = $1 and day = $15 and revision = $10 and mac is not distinct from $20
   returning revision
 )
-${outboxRowsOfReceipts({
+${outbox.rowsOfReceipts({
   clientId: '$12',
   replyTo: '$11',
   receiptId: '$1',
   envelope: '$9',
-  answers: `coalesce($16::bytea, (
-    select told.answers
-    from tokenmill.outbox as told
-    where told.receipt_id = $1 and told.envelope_digest = $9 and told.answers is not null
-    limit 1
-  ))`,
+  answers: '$16::bytea',
+  mac: '$19::bytea',
+  macVersion: '$18::smallint',
   written: 'revised',
 })}`
 
+/** What a revision changes. `answers` and `replyTo` are of its outbox row. */
+export type Revision = Pick<NewReceipt, (typeof REVISED)[number] | 'replyTo' | 'answers'>
+const REVISED = [
+  'status',
+  'code',
+  'counts',
+  'outcomes',
+  'failedRecords',
+  'attempt',
+  'completedAt',
+  'envelopeDigest',
+  'reversal',
+  'reasons',
+] as const
+
 /**
- * Writes a new outcome into a receipt: one revision higher, with another outbox row. `answers` null: the envelope isn't at hand.
- * Then an earlier outbox row of this envelope says it, as long as it is kept.
+ * Writes a new outcome into a receipt, which the caller has proved: one revision higher, with another outbox row. `answers`
+ * null: the envelope isn't at hand. Then an earlier outbox row of this envelope says it, as long as it is kept. Throws LostRace
+ * if the receipt has changed since it was read.
  */
-export async function revise(db: Db, receipt: NewReceipt & Pick<StoredReceipt, 'day'>): Promise<Written> {
+export async function revise(db: Db, coder: Coder, stored: StoredReceipt, revision: Revision): Promise<Written> {
+  const changes = Object.fromEntries(REVISED.map(name => [name, revision[name]])) as Pick<
+    Receipt,
+    (typeof REVISED)[number]
+  >
+  const receipt = { ...stored, ...changes }
+  const { receiptId, envelopeDigest } = receipt
+  const { replyTo } = revision
+  const answers = revision.answers ?? (await outbox.findAnswers(db, coder, receiptId, envelopeDigest))
+  const code = codeOf(coder, receiptText(receipt))
+  const told = codeOf(coder, outbox.textOf(outboxRowOf({ ...receipt, replyTo, answers })))
   const values = [
-    receipt.receiptId,
+    receiptId,
     receipt.status,
     receipt.code,
     receipt.counts && JSON.stringify(receipt.counts),
@@ -305,14 +330,18 @@ export async function revise(db: Db, receipt: NewReceipt & Pick<StoredReceipt, '
     receipt.failedRecords,
     receipt.attempt,
     new Date(receipt.completedAt),
-    receipt.envelopeDigest,
-    receipt.revision,
-    receipt.replyTo,
+    envelopeDigest,
+    stored.revision,
+    replyTo,
     addresseeOf(receipt),
     receipt.reversal,
     reasonsText(receipt),
     receipt.day,
-    receipt.answers,
+    answers,
+    code.mac,
+    code.macVersion,
+    told.mac,
+    stored.mac,
   ]
   const { rows } = await db.query<Written>({ text: REVISE, values })
   return present(rows[0])
@@ -320,15 +349,51 @@ export async function revise(db: Db, receipt: NewReceipt & Pick<StoredReceipt, '
 
 /**
  * Records who has asked for the effect, and who has given up. No answer changes, so the revision stays. The caller holds
- * the receipt's lock, and has read the receipt under it.
+ * the receipt's lock, and has read and proved the receipt under it.
  */
-export async function recordAskers(db: Db, { receiptId, day }: StoredReceipt, askers: Askers): Promise<void> {
+export async function recordAskers(db: Db, coder: Coder, stored: StoredReceipt, askers: Askers): Promise<void> {
+  const { mac, macVersion } = codeOf(coder, receiptText({ ...stored, askers }))
   await db.query({
     text: `update tokenmill.receipt
-set askers = $3::jsonb
+set askers = $3::jsonb, mac = $4, mac_version = $5
 where receipt_id = $1 and day = $2`,
-    values: [receiptId, day, JSON.stringify(askers)],
+    values: [stored.receiptId, stored.day, JSON.stringify(askers), mac, macVersion],
   })
+}
+
+/** Codes a receipt as it was read, which tokenmill may not have written. The caller holds the receipt's lock. */
+export async function codeAnew(db: Db, coder: Coder, stored: StoredReceipt): Promise<void> {
+  const { mac, macVersion } = codeOf(coder, receiptText(stored))
+  await db.query({
+    text: `update tokenmill.receipt
+set mac = $3, mac_version = $4
+where receipt_id = $1 and day = $2`,
+    values: [stored.receiptId, stored.day, mac, macVersion],
+  })
+}
+
+/** Up to `limit` ids of receipts from this id on, and over the end: a sample, because ids are hashes. */
+export async function sampleIds(db: Db, from: string, limit: number): Promise<string[]> {
+  const { rows } = await db.query<Pick<Receipt, 'receiptId'>>({
+    text: `(
+  select receipt_id as "receiptId"
+  from tokenmill.receipt_key
+  where receipt_id >= $1 and day is not null
+  order by receipt_id
+  limit $2
+)
+union all
+(
+  select receipt_id
+  from tokenmill.receipt_key
+  where receipt_id < $1 and day is not null
+  order by receipt_id
+  limit $2
+)
+limit $2`,
+    values: [from, limit],
+  })
+  return rows.map(({ receiptId }) => receiptId)
 }
 
 const INSERT_CANCELLED = `with claimed as (
@@ -351,7 +416,9 @@ insert into tokenmill.receipt (
   accepted_at,
   completed_at,
   reversal,
-  entity_id
+  entity_id,
+  mac,
+  mac_version
 )
 select
   current_date,
@@ -370,15 +437,39 @@ select
   $10,
   $11,
   $12,
-  $13
+  $13,
+  $14,
+  $15
 from claimed`
+
+/** What the receipt of a cancelled job says of its own. */
+export type Cancelled = Omit<Receipt, keyof typeof NOTHING_DONE | 'revision'>
+const NOTHING_DONE = {
+  digestVersion: 1,
+  contentDigest: null,
+  replyTo: null,
+  reference: null,
+  status: 'CANCELLED',
+  outcome: null,
+  refusal: null,
+  tokenId: null,
+  batchNo: null,
+  chunk: null,
+  counts: null,
+  reasons: null,
+  outcomes: null,
+  failedRecords: 0,
+  askers: null,
+} as const
 
 /**
  * Writes a receipt without an outcome for a job that hasn't begun, so that it never will. The job's kind isn't known;
  * `receipt` names who cancelled it. Nothing is published now: the job is answered from this receipt when a worker takes
  * it. Throws LostRace if there is a receipt.
  */
-export async function insertCancelled(db: Db, receipt: Receipt): Promise<void> {
+export async function insertCancelled(db: Db, coder: Coder, cancelled: Cancelled): Promise<void> {
+  const receipt = { ...cancelled, ...NOTHING_DONE }
+  const { mac, macVersion } = codeOf(coder, receiptText(receipt))
   const values = [
     receipt.receiptId,
     receipt.clientId,
@@ -393,6 +484,8 @@ export async function insertCancelled(db: Db, receipt: Receipt): Promise<void> {
     new Date(receipt.completedAt),
     receipt.reversal,
     receipt.entityId,
+    mac,
+    macVersion,
   ]
   const isWritten = async () => (await db.query({ text: INSERT_CANCELLED, values })).count === 1
   if (await isWritten()) return
@@ -400,15 +493,16 @@ export async function insertCancelled(db: Db, receipt: Receipt): Promise<void> {
   throw new LostRace('the receipt was written meanwhile')
 }
 
-/** Records that the provider calls of a cancelled job have been compensated. */
-export async function recordCancelledCompensation(
-  db: Db,
-  { receiptId, day }: Pick<StoredReceipt, 'receiptId' | 'day'>,
-): Promise<void> {
+/**
+ * Records that the provider calls of a cancelled job have been compensated. The caller holds the receipt's lock, and has read and
+ * proved the receipt under it.
+ */
+export async function recordCancelledCompensation(db: Db, coder: Coder, stored: StoredReceipt): Promise<void> {
+  const { mac, macVersion } = codeOf(coder, receiptText({ ...stored, reversal: 'COMPLETED' }))
   await db.query({
     text: `update tokenmill.receipt
-set reversal = 'COMPLETED'
+set reversal = 'COMPLETED', mac = $3, mac_version = $4
 where receipt_id = $1 and day = $2 and reversal = 'REQUIRED'`,
-    values: [receiptId, day],
+    values: [stored.receiptId, stored.day, mac, macVersion],
   })
 }

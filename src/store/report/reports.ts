@@ -3,6 +3,7 @@
 import type { FaultCode } from '../../errors.ts'
 import type { MimeType, ReportType } from '../../job/report.ts'
 import type { ReportStatus } from '../../report/record.ts'
+import type { Coder } from '../codes.ts'
 import { nextRevision } from '../event/events.ts'
 import { tell } from '../event/tell.ts'
 import { type Db, LostRace, type Store } from '../pool.ts'
@@ -86,6 +87,7 @@ interface Claim {
  */
 export function claim(
   store: Store,
+  coder: Coder,
   asked: Asked,
   { refresh, staleMs, askedAt }: { refresh: boolean; staleMs: number; askedAt: number | null },
 ): Promise<Claim> {
@@ -101,7 +103,7 @@ export function claim(
       }
       const other = await findUnderWay(db, asked.requestKey, asked.reportUid, staleMs)
       if (other && !other.stale) return { claim: 'busy', report: other }
-      if (other) await failOne(db, other.reportUid, 'abandoned', ABANDONED)
+      if (other) await failOne(db, coder, other.reportUid, { word: 'abandoned', reason: ABANDONED })
       return { claim: 'mine', report: await (own ? begin(db, asked) : insert(db, asked, 'INITIATED', null)) }
     },
     { lock: lockOf(asked.requestKey) },
@@ -196,8 +198,8 @@ returning ${COLUMNS}`,
 }
 
 /** Stores a report that can't be made. `reason` names the wrong parameters. */
-export async function refuseParameters(db: Db, asked: Asked, reason: string): Promise<StoredReport> {
-  return told(db, await insert(db, asked, 'INVALID_INPUT_PARAMETERS', reason), 'parameters')
+export async function refuseParameters(db: Db, coder: Coder, asked: Asked, reason: string): Promise<StoredReport> {
+  return told(db, coder, await insert(db, asked, 'INVALID_INPUT_PARAMETERS', reason), 'parameters')
 }
 
 /** Begins the report of this job, which may have begun before, from the start. */
@@ -244,7 +246,7 @@ export interface Made {
 }
 
 /** Ends the report as made. Throws LostRace if another attempt has ended it meanwhile. */
-export async function succeed(db: Db, reportUid: string, made: Made): Promise<StoredReport> {
+export async function succeed(db: Db, coder: Coder, reportUid: string, made: Made): Promise<StoredReport> {
   const { rows } = await db.query<StoredReport>({
     text: `update tokenmill.report
 set
@@ -273,17 +275,22 @@ returning ${COLUMNS}`,
     ],
   })
   if (!rows[0]) throw new LostRace('the report was ended meanwhile')
-  return told(db, rows[0])
+  return told(db, coder, rows[0])
+}
+
+interface Failure {
+  word: FailureWord
+  reason: string
 }
 
 /** Ends the report as failed. Subscribers get `word`; only callers who may see the report get `reason`. */
-export function fail(store: Store, reportUid: string, word: FailureWord, reason: string): Promise<void> {
-  return store.transaction(db => failOne(db, reportUid, word, reason))
+export function fail(store: Store, coder: Coder, reportUid: string, failure: Failure): Promise<void> {
+  return store.transaction(db => failOne(db, coder, reportUid, failure))
 }
 
-async function failOne(db: Db, reportUid: string, word: FailureWord, reason: string): Promise<void> {
+async function failOne(db: Db, coder: Coder, reportUid: string, { word, reason }: Failure): Promise<void> {
   const failed = await endFailed(db, reportUid, reason)
-  if (failed) await told(db, failed, word)
+  if (failed) await told(db, coder, failed, word)
 }
 
 async function endFailed(db: Db, reportUid: string, reason: string): Promise<StoredReport | undefined> {
@@ -300,7 +307,7 @@ returning ${COLUMNS}`,
 const ABANDONED = 'abandoned: whoever made it was not heard of any more'
 
 /** Ends as FAILED the reports whose maker gave no sign of life since `before` (ms). Returns how many. */
-export function failAbandoned(store: Store, before: number): Promise<number> {
+export function failAbandoned(store: Store, coder: Coder, before: number): Promise<number> {
   return store.transaction(async db => {
     const { rows } = await db.query<StoredReport>({
       text: `update tokenmill.report
@@ -309,14 +316,14 @@ where status in ('INITIATED', 'PROCESSING_STARTED') and modified_on < $1
 returning ${COLUMNS}`,
       values: [new Date(before), ABANDONED],
     })
-    for (const row of rows) await told(db, row, 'abandoned')
+    for (const row of rows) await told(db, coder, row, 'abandoned')
     return rows.length
   })
 }
 
 /** Writes the event of a report that has just ended. The transaction has locked the report's row. */
-async function told(db: Db, report: StoredReport, word?: FailureWord): Promise<StoredReport> {
-  await tellEnd(db, report, word)
+async function told(db: Db, coder: Coder, report: StoredReport, word?: FailureWord): Promise<StoredReport> {
+  await tellEnd(db, coder, report, word)
   return report
 }
 
@@ -345,10 +352,10 @@ type FailureWord = FaultCode | 'parameters' | 'abandoned'
  * no file, gives the reason as one word: the texts of failures may hold sums of the report or details of the
  * installation. The transaction holds the report's row, because a failed report may be begun again and end a second time.
  */
-async function tellEnd(db: Db, report: EndedReport, reason: FailureWord | undefined): Promise<void> {
+async function tellEnd(db: Db, coder: Coder, report: EndedReport, reason: FailureWord | undefined): Promise<void> {
   const { reportUid, clientId, status, fileName } = report
   const revision = await nextRevision(db, clientId, reportUid)
-  await tell(db, {
+  await tell(db, coder, {
     type: status === 'SUCCESSFUL' ? 'report.succeeded' : 'report.failed',
     clientId,
     subject: reportUid,

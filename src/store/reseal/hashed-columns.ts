@@ -20,7 +20,7 @@ export interface HashedColumn {
   where: string
 }
 
-const GRANT = { column: 'mac', version: 'mac_version', where: 'mac is not null' }
+const CODE = { column: 'mac', version: 'mac_version', where: 'mac is not null' }
 
 export const HASHED_COLUMNS: Readonly<Record<string, readonly HashedColumn[]>> = {
   digest: [
@@ -79,17 +79,22 @@ export const HASHED_COLUMNS: Readonly<Record<string, readonly HashedColumn[]>> =
     },
   ],
   grant: [
-    { table: 'client', key: 'client_id', keyType: 'text', ...GRANT },
-    { table: 'client_key', key: 'kid', keyType: 'text', ...GRANT },
-    { table: 'capture_key', key: 'key_id', keyType: 'uuid', ...GRANT },
-    { table: 'scope', key: 'token_scope', keyType: 'uuid', ...GRANT },
-    { table: 'signing_key', key: 'kid', keyType: 'text', ...GRANT },
-    { table: 'person', key: 'person_id', keyType: 'uuid', ...GRANT },
-    { table: 'person_credential', key: 'credential_id', keyType: 'text', ...GRANT },
-    { table: 'person_identity', key: 'identity_id', keyType: 'uuid', ...GRANT },
-    { table: 'invite', key: 'invite_id', keyType: 'uuid', ...GRANT },
-    { table: 'threeds_contract', key: 'contract_id', keyType: 'uuid', ...GRANT },
-    { table: 'endpoint', key: 'endpoint_id', keyType: 'uuid', ...GRANT },
+    { table: 'client', key: 'client_id', keyType: 'text', ...CODE },
+    { table: 'client_key', key: 'kid', keyType: 'text', ...CODE },
+    { table: 'capture_key', key: 'key_id', keyType: 'uuid', ...CODE },
+    { table: 'scope', key: 'token_scope', keyType: 'uuid', ...CODE },
+    { table: 'signing_key', key: 'kid', keyType: 'text', ...CODE },
+    { table: 'person', key: 'person_id', keyType: 'uuid', ...CODE },
+    { table: 'person_credential', key: 'credential_id', keyType: 'text', ...CODE },
+    { table: 'person_identity', key: 'identity_id', keyType: 'uuid', ...CODE },
+    { table: 'invite', key: 'invite_id', keyType: 'uuid', ...CODE },
+    { table: 'threeds_contract', key: 'contract_id', keyType: 'uuid', ...CODE },
+    { table: 'endpoint', key: 'endpoint_id', keyType: 'uuid', ...CODE },
+  ],
+  receipt: [
+    { table: 'receipt', key: 'receipt_id', keyType: 'uuid', ...CODE },
+    { table: 'outbox', key: 'outbox_id', keyType: 'bigint', ...CODE },
+    { table: 'event', key: 'event_id', keyType: 'bigint', ...CODE },
   ],
   // Nothing compares an analytics token with a stored one.
   analytics: [],

@@ -5,6 +5,7 @@ import type { Authentications, Contracts, Jwts } from '../../three-ds/ports.ts'
 import type { Authentication } from '../../three-ds/record.ts'
 import { isFinal } from '../../three-ds/transition.ts'
 import * as clients from '../access/clients.ts'
+import type { Coder } from '../codes.ts'
 import * as outbox from '../job/outbox.ts'
 import { type Db, LostRace, type Store } from '../pool.ts'
 import type { Sealer } from './authentication-row.ts'
@@ -21,7 +22,7 @@ interface ThreeDsStore {
 /** `isOurs`: whether tokenmill wrote the contract; another one is absent. */
 export function openThreeDsStore(
   store: Store,
-  sealer: Sealer,
+  sealer: Sealer & Coder,
   isOurs: (contract: contracts.SealedContract) => boolean,
 ): ThreeDsStore {
   return {
@@ -55,7 +56,7 @@ interface Saving {
   usedAt: number
 }
 
-async function save(store: Store, sealer: Sealer, record: Authentication): Promise<boolean> {
+async function save(store: Store, sealer: Sealer & Coder, record: Authentication): Promise<boolean> {
   if (!isFinal(record.state)) return authentications.save(store, sealer, record)
   try {
     await store.transaction(db => saveAndTell(db, sealer, record))
@@ -70,16 +71,16 @@ async function save(store: Store, sealer: Sealer, record: Authentication): Promi
  * Saves a record and, if the record has an end, its event. An end is never overwritten, so a record with an end has
  * just ended.
  */
-async function saveAndTell(db: Db, sealer: Sealer, record: Authentication): Promise<void> {
+async function saveAndTell(db: Db, sealer: Sealer & Coder, record: Authentication): Promise<void> {
   const [saved] = await Promise.all([
     authentications.save(db, sealer, record),
-    isFinal(record.state) ? insertNotice(db, record) : undefined,
+    isFinal(record.state) ? insertNotice(db, sealer, record) : undefined,
   ])
   if (!saved) throw new LostRace('changed meanwhile')
 }
 
 /** Saves the record and marks the JWT as used, or does neither. */
-async function saveWithJwt(store: Store, sealer: Sealer, { record, jti, usedAt }: Saving) {
+async function saveWithJwt(store: Store, sealer: Sealer & Coder, { record, jti, usedAt }: Saving) {
   try {
     return await store.transaction(async db => {
       // The JWT's row is updated first: if two transactions use one JWT, the second waits here and then finds it used.
@@ -97,11 +98,11 @@ async function saveWithJwt(store: Store, sealer: Sealer, { record, jti, usedAt }
  * Writes the end of an authentication as an outbox row, in the transaction that ends it: if the process dies right after,
  * the workers publish the row. Does nothing if the client is unknown or revoked.
  */
-async function insertNotice(db: Db, record: Authentication): Promise<void> {
+async function insertNotice(db: Db, coder: Coder, record: Authentication): Promise<void> {
   const client = await clients.find(db, record.clientId)
   if (!client || client.revokedAt !== null) return
   const event = notificationOf(record)
-  await outbox.insert(db, {
+  await outbox.insert(db, coder, {
     clientId: record.clientId,
     replyTo: null,
     resultId: event.result_id,

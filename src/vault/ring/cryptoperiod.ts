@@ -23,6 +23,7 @@ export const CRYPTOPERIOD_DAYS: Record<Purpose, number> = {
   owner: 2 * YEAR_DAYS,
   audit: 2 * YEAR_DAYS,
   grant: 2 * YEAR_DAYS,
+  receipt: 2 * YEAR_DAYS,
 }
 
 /**

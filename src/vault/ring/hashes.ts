@@ -6,7 +6,7 @@ import type { Secret } from '../../secret.ts'
 import { hashApiKey } from './api-key.ts'
 import type { Hashed, HeldKeys } from './held-keys.ts'
 
-/** A function that ends in `By`, but `grantMacBy`, throws `Fault('key_unavailable')` if the ring has no such version. */
+/** A function that ends in `By`, but `grantMacBy` and `receiptMacBy`, throws `Fault('key_unavailable')` if the ring has no such version. */
 export interface HashRing {
   /**
    * The keyed hash by which a receipt recognises the same request. Throws `Fault('key_unavailable')` if the rows of the
@@ -34,9 +34,19 @@ export interface HashRing {
    * above all that the ring has: another process may already use a newer key.
    */
   grantMacBy(text: string, keyVersion: number): Buffer | undefined
+  /** The code of a row that says what was decided, or what is told of it: 16 bytes over the row's text. */
+  receiptMac(text: string): { mac: Buffer; keyVersion: number }
+  /**
+   * The code by a named version; undefined if the ring has no such version. A version whose compromise has ended still counts:
+   * no row is coded anew. Throws `Fault('key_unavailable')` for a version above all that the ring has, as `grantMacBy` does.
+   */
+  receiptMacBy(text: string, keyVersion: number): Buffer | undefined
 }
 
-type HashPurpose = 'digest' | 'owner' | 'api-key' | 'audit' | 'grant'
+/** Half of HMAC-SHA-256: to guess it takes 2^128 rows. Each job writes two of them. */
+const RECEIPT_MAC_BYTES = 16
+
+type HashPurpose = 'digest' | 'owner' | 'api-key' | 'audit' | 'grant' | 'receipt'
 
 export function hashRingOf(held: HeldKeys<HashPurpose>): HashRing {
   const named = (purpose: 'digest' | 'owner', text: string): Hashed => {
@@ -70,7 +80,21 @@ export function hashRingOf(held: HeldKeys<HashPurpose>): HashRing {
       if (keyVersion > Math.max(...versions)) throw new Fault('key_unavailable')
       return undefined
     },
+    receiptMac: text => {
+      const { key, version } = held.current('receipt')
+      return { mac: shortHmac(key, text), keyVersion: version }
+    },
+    receiptMacBy: (text, keyVersion) => {
+      const versions = held.versions('receipt')
+      if (versions.includes(keyVersion)) return shortHmac(held.find('receipt', keyVersion), text)
+      if (keyVersion > Math.max(...versions)) throw new Fault('key_unavailable')
+      return undefined
+    },
   }
+}
+
+function shortHmac(key: KeyObject, text: string): Buffer {
+  return hmac(key, text).subarray(0, RECEIPT_MAC_BYTES)
 }
 
 function hmac(key: KeyObject, what: string | Buffer): Buffer {

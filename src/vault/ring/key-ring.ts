@@ -30,6 +30,7 @@ export const PURPOSES = [
   'private-half',
   'audit',
   'grant',
+  'receipt',
 ] as const
 export type Purpose = (typeof PURPOSES)[number]
 

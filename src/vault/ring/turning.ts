@@ -26,5 +26,6 @@ export const TURNING: Record<Purpose, Turning> = {
   intake: {},
   owner: {},
   grant: {},
+  receipt: {},
   analytics: { changesValues: true },
 }

@@ -23,6 +23,7 @@ import { readVersion } from '../../../src/version.ts'
 import type { Supervised } from '../../../workers/process/supervise.ts'
 import { cli } from '../../cli/command-bench.ts'
 import { forge, otherKey, put } from '../../security/forge.ts'
+import { CODER } from '../../store/coder.ts'
 import { describeEngines } from '../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
 import { startCommand } from '../../support/process.ts'
@@ -216,7 +217,7 @@ values ($1, 'stalls', 'token-create', $2, 10, '{}', now(), 2, 20, now() - interv
     const jobs = Array.from({ length: 990 }, (_, n) => ({ id: `r_${n}`, data: {} }))
     await installation.queues.addBulk(resultsQueue(clientId), jobs)
     const row = { clientId, replyTo: null, resultId: randomUUID(), receiptId: randomUUID(), revision: 1, body: '{}' }
-    await outbox.insert(store, row)
+    await outbox.insert(store, CODER, row)
     await store.query({ text: `update tokenmill.outbox set created_at = now() - interval '2 minutes'` })
     const { named } = await look()
     expect(named['outbox']).toMatchObject({

@@ -8,6 +8,7 @@ import * as batches from '../../../src/store/batch/batches.ts'
 import { openStore, type Store } from '../../../src/store/pool.ts'
 import { sweep } from '../../../src/store/retention.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
+import { CODER, codeAll } from '../coder.ts'
 
 const CLIENT = 'c0000000000000000000000001'
 const DAY_MS = 86_400_000
@@ -49,8 +50,9 @@ values (gen_random_uuid(), current_date, $3, $3, 'transaction-batch', $4, '', ''
   '{"CREATED": 2, "REJECTED": 1}', 1, 1, now(), now())`,
       [batchNo, chunk, CLIENT, randomUUID()],
     )
+    await codeAll(store)
     await rows(`update tokenmill.batch set summed_at = 'epoch' where batch_no = $1`, [batchNo])
-    await batches.sum(store, batchNo)
+    await batches.sum(store, CODER, batchNo)
   }
   const age = (batchNo: number, seconds: number) =>
     rows('update tokenmill.batch set sampled_at = sampled_at - make_interval(secs => $2) where batch_no = $1', [
@@ -80,7 +82,7 @@ values (gen_random_uuid(), current_date, $3, $3, 'transaction-batch', $4, '', ''
     await work(no, 2)
     expect(await pointsOf(no)).toHaveLength(2)
     await age(no, 200)
-    await batches.sum(store, no)
+    await batches.sum(store, CODER, no)
     expect(await pointsOf(no)).toHaveLength(2)
     await work(no, 3)
     expect((await pointsOf(no)).slice(2)).toEqual(['12 4 RUNNING'])
@@ -101,8 +103,8 @@ values (gen_random_uuid(), current_date, $3, $3, 'transaction-batch', $4, '', ''
     await batches.pause(store, no)
     await batches.resume(store, no)
     const stalledAt = Date.now() + BATCH_LIFE.stalledMs
-    expect(await batches.noteStall(store, no, stalledAt)).toBe(true)
-    expect(await batches.noteStall(store, no, stalledAt)).toBe(false)
+    expect(await batches.noteStall(store, CODER, no, stalledAt)).toBe(true)
+    expect(await batches.noteStall(store, CODER, no, stalledAt)).toBe(false)
     await work(no, 1)
     await batches.setLimit(store, no, 3)
     await work(no, 2)

@@ -10,6 +10,7 @@ import * as outbox from '../../../src/store/job/outbox.ts'
 import type { Store } from '../../../src/store/pool.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
+import { CODER } from '../coder.ts'
 
 const BY = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
 const DAY_MS = 86_400_000
@@ -36,7 +37,7 @@ describeStore('a key that should be replaced', engine => {
   }
 
   it('is not told before its time is near', async () => {
-    expect(await tellExpiring(store, madeAt + 334 * DAY_MS)).toEqual([])
+    expect(await tellExpiring(store, CODER, madeAt + 334 * DAY_MS)).toEqual([])
   })
 
   it('is told to operators only', async () => {
@@ -44,7 +45,7 @@ describeStore('a key that should be replaced', engine => {
   })
 
   it('is told to those who subscribe later than its time, since nobody was told', async () => {
-    expect(await tellExpiring(store, madeAt + 340 * DAY_MS)).toEqual([])
+    expect(await tellExpiring(store, CODER, madeAt + 340 * DAY_MS)).toEqual([])
   })
 
   describe('when its time is near, and when it has come', () => {
@@ -63,7 +64,7 @@ describeStore('a key that should be replaced', engine => {
       expect(new Set(expiring.map(({ kind }) => kind))).toEqual(new Set(['data-key', 'kek', 'signing-key']))
       expect(expiring.map(({ key }) => key)).toContain('seal/1')
       expect(expiring.map(({ key }) => key)).not.toContain('webhook/1')
-      const all = await Promise.all(Array.from({ length: 4 }, () => tellExpiring(store, now)))
+      const all = await Promise.all(Array.from({ length: 4 }, () => tellExpiring(store, CODER, now)))
       expect(all.flat().length).toBe(expiring.length)
       expect(await deliveries.list(store, { clientId: operator, limit: 100 })).toHaveLength(expiring.length)
       const events = await told()
@@ -74,7 +75,7 @@ describeStore('a key that should be replaced', engine => {
         subject: { id: 'seal/1', revision: 1 },
         data: { key: 'seal/1', kind: 'data-key', stage: 'SOON', replace_by: expect.stringMatching(/^\d{4}-/) },
       })
-      expect(await tellExpiring(store, now + DAY_MS)).toEqual([])
+      expect(await tellExpiring(store, CODER, now + DAY_MS)).toEqual([])
     })
 
     it('is told once more at the date, and not if another took its place', async () => {
@@ -83,13 +84,13 @@ describeStore('a key that should be replaced', engine => {
         text: `update tokenmill.data_key set activated_at = now() + interval '200 days' where purpose = 'seal' and version = $1`,
         values: [active?.version],
       })
-      const again = await tellExpiring(store, madeAt + 366 * DAY_MS)
+      const again = await tellExpiring(store, CODER, madeAt + 366 * DAY_MS)
       expect(again.length).toBeGreaterThan(2)
       expect(new Set(again.map(({ stage }) => stage))).toEqual(new Set(['OVER']))
       expect(again.map(({ key }) => key)).not.toContain('seal/1')
       const events = await told()
       expect(events.filter(({ data }) => data.stage === 'OVER')).toHaveLength(again.length)
-      expect(await tellExpiring(store, madeAt + 366 * DAY_MS)).toEqual([])
+      expect(await tellExpiring(store, CODER, madeAt + 366 * DAY_MS)).toEqual([])
     })
   })
 })

@@ -17,6 +17,7 @@ import { tellStalls } from '../../../workers/batch-progress.ts'
 import { describeStore } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { until } from '../../support/until.ts'
+import { CODER } from '../coder.ts'
 
 const BY = { actor: { kind: 'machine', id: 'test' }, reason: undefined } as const
 const DAY_MS = 86_400_000
@@ -49,7 +50,9 @@ describeStore('an event', engine => {
     return 'done' in verdict ? endpointId : undefined
   }
   const happen = (clientId: string, subject = 'b1', type: EventType = 'batch.finished', revision = 1) =>
-    store.transaction(db => tell(db, { type, clientId, subject, revision, data: { batch_id: subject, revision } }))
+    store.transaction(db =>
+      tell(db, CODER, { type, clientId, subject, revision, data: { batch_id: subject, revision } }),
+    )
   const untold = (clientId: string) => outbox.take(store, clientId, null, Date.now() + 60_000, 100)
   const deliveriesOf = (clientId: string) => deliveries.list(store, { clientId, limit: 100 })
   const typesOf = async (clientId: string) =>
@@ -75,11 +78,11 @@ describeStore('an event', engine => {
       const clientId = await newClient()
       await subscribe(clientId, 'queue')
       const event = { type: 'scheme-token.updated', clientId, subject: 's', revision: 1, data: {} } as const
-      await store.transaction(db => tellUrls(db, event))
+      await store.transaction(db => tellUrls(db, CODER, event))
       expect(await typesOf(clientId)).toEqual([])
       expect(await untold(clientId)).toEqual([])
       await subscribe(clientId, 'url')
-      await store.transaction(db => tellUrls(db, event))
+      await store.transaction(db => tellUrls(db, CODER, event))
       expect(await deliveriesOf(clientId)).toMatchObject([{ type: 'scheme-token.updated', state: 'WAITING' }])
       expect(await untold(clientId)).toEqual([])
     })
@@ -242,7 +245,7 @@ describeStore('an event', engine => {
       acceptedAt: Date.now(),
       extent: { chunks: 2, rows: 2, name: null, sha256: null },
     })
-    const look = (afterMs: number) => tellStalls({ store, clock: () => Date.now() + afterMs })
+    const look = (afterMs: number) => tellStalls({ store, ring: CODER, clock: () => Date.now() + afterMs })
     await look(BATCH_LIFE.stalledMs - 40_000)
     expect(await typesOf(clientId)).toEqual([])
     for (let n = 0; n < 3; n += 1) await look(BATCH_LIFE.stalledMs + n)

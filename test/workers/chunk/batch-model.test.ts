@@ -106,7 +106,7 @@ describeStore('the life of a batch', engine => {
   }
 
   async function perform(world: World, batchId: string, one: Deed): Promise<string> {
-    const { store } = world.deps
+    const { store, ring } = world.deps
     if (one.do === 'send') return sendChunk(world, batchId, one)
     const batch = await batches.find(installation.vault.store, installation.credentials.signingKey.clientId, batchId)
     if (!batch) return 'none'
@@ -115,7 +115,10 @@ describeStore('the life of a batch', engine => {
         text: `update tokenmill.batch set summed_at = 'epoch' where batch_no = $1`,
         values: [batch.batchNo],
       })
-      const summing = one.do === 'sum' ? batches.sum(store, batch.batchNo) : sumUnsettled({ store, clock: Date.now })
+      const summing =
+        one.do === 'sum'
+          ? batches.sum(store, ring, batch.batchNo)
+          : sumUnsettled({ store, ring, clock: Date.now, onUnproved: () => {} })
       return summing.then(
         () => 'summed',
         () => 'died',

@@ -61,6 +61,8 @@ export function steps(model: Model, deed: Deed): After[] {
       { model: sum(model), seen: 'summed' },
     ]
   const current = deed.do === 'cancel' ? sum(model) : model
+  // The command has no key to code the event of an end, so it leaves the end to the next sum.
+  if (current.summed.revision !== model.summed.revision) return [{ model, seen: 'finished' }]
   const ended = current.cancelled ? 'cancelled' : current.summed.revision > 0 ? 'finished' : undefined
   // What was summed on the way is not kept where it is refused, or only until the next sum.
   if (ended) return [{ model: deed.do === 'cancel' ? current : model, seen: ended }]

@@ -19,6 +19,7 @@ import { writeEffects } from '../../../workers/effect/write-effect.ts'
 import { effectsOf, type ProviderEffect, providerEffects } from '../../../workers/provider/effect.ts'
 import { findCompensations } from '../../../workers/provider/owed-compensation.ts'
 import { formerOf } from '../../../workers/provider/scheme-replacement.ts'
+import { CODER } from '../../store/coder.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { until } from '../../support/until.ts'
 import { beginPhase, cardOf, deps as core, receipt, SCOPE, token } from '../line/new-rows.ts'
@@ -416,7 +417,7 @@ where provision_id = $1`,
       refusal: [{ field: 'body.id', reason: 'field_value' }],
       tokenId: SCOPE,
     })
-    const written = await store.transaction(db => receipts.insertAll(db, [one, other, refused]))
+    const written = await store.transaction(db => receipts.insertAll(db, CODER, [one, other, refused]))
     expect(written.map(({ revision }) => revision)).toEqual([1, 1, 1])
     expect(new Set(written.map(({ outboxId }) => outboxId)).size).toBe(3)
     const found = await receipts.findAll(
@@ -431,7 +432,7 @@ where provision_id = $1`,
       contentDigest: null,
     })
     expect(found).toEqual([refused, one, other].map(stored))
-    const repeat = store.transaction(db => receipts.insertAll(db, [receipt(), one]))
+    const repeat = store.transaction(db => receipts.insertAll(db, CODER, [receipt(), one]))
     await expect(repeat).rejects.toBeInstanceOf(LostRace)
   })
 })

@@ -49,6 +49,11 @@ describeOnRedis('a repeat', engine => {
       text: 'update tokenmill.receipt set request_digest = $2, digest_version = $3 where receipt_id = $1',
       values: [receiptId(clientId(), 'by-another'), hash, turned.version],
     })
+    await receipts.codeAnew(
+      installation.vault.store,
+      turned.ring,
+      (await stored('by-another')) ?? expect.fail('it is there'),
+    )
     // The older worker reads its keys again during this attempt.
     expect(await send('by-another')).toBe('404 revision 1')
     const page = await pageOf(await old.snapshots())

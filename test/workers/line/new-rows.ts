@@ -6,12 +6,14 @@ import type { NewReceipt } from '../../../src/store/job/receipts.ts'
 import type { Db } from '../../../src/store/pool.ts'
 import type { StoredToken } from '../../../src/store/token/tokens.ts'
 import { noNetworks } from '../../../workers/networks.ts'
+import { CODER } from '../../store/coder.ts'
 
 const hashOf = (key: string) => createHash('sha256').update(key).digest()
 const ring = {
   ownerHash: (key: string) => ({ hash: hashOf(key), keyVersion: 1 }),
   ownerHashes: (key: string) => [hashOf(key)],
   ownerVersions: () => [1],
+  ...CODER,
 }
 export const deps = { clock: systemClock, ring, networks: noNetworks }
 export const SCOPE = randomUUID()

@@ -212,6 +212,7 @@ export async function openWorld(
       dropped: { note: () => {} },
       keyReaders: { note: () => {} },
       onUngranted: () => {},
+      onUnproved: () => {},
       handlers,
       cards: CARD_QUESTIONS,
       ...storeAndSets(mortalStore(vault.store, live), networks),
@@ -235,16 +236,16 @@ export async function openWorld(
     const rows = await outbox.take(vault.store, clientId, null, Date.now() + 60_000, 1_000)
     const seen = new Set(told.map(one => one.result_id))
     for (const row of rows) {
-      const body = seen.has(row.resultId)
-        ? undefined
-        : (row.body ??
-          (await bodyOfRow(row, {
-            ...storeAndSets(vault.store, running.deps.networks),
-            directory,
-            handlers,
-            catalogue: CATALOGUE,
-          })))
-      if (body !== undefined) told.push(JSON.parse(body) as Result)
+      if (seen.has(row.resultId)) continue
+      const read = await bodyOfRow(row, {
+        ...storeAndSets(vault.store, running.deps.networks),
+        directory,
+        handlers,
+        catalogue: CATALOGUE,
+        ring: vault.ring,
+        onUnproved: (kind, id) => assert.fail(`${kind} ${id} is unproved`),
+      })
+      if (typeof read === 'object') told.push(JSON.parse(read.body) as Result)
     }
     await outbox.markSent(
       vault.store,

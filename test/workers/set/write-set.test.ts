@@ -18,6 +18,7 @@ import { writeEffects } from '../../../workers/effect/write-effect.ts'
 import { openWorkerMetrics } from '../../../workers/metrics/metrics.ts'
 import { mayJoin, type Sets, type Single, type WrittenSingle } from '../../../workers/set/single.ts'
 import { openSets } from '../../../workers/set/write-set.ts'
+import { CODER } from '../../store/coder.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 import { beginPhase, deps, receipt, SCOPE, token } from '../line/new-rows.ts'
 
@@ -44,7 +45,7 @@ describe('single jobs that ask to be written at the same time', () => {
     store.transaction(
       async db => {
         await writeEffects(db, [effect], deps)
-        const [written] = await receipts.insertAll(db, [row])
+        const [written] = await receipts.insertAll(db, CODER, [row])
         if (!written) throw new Error('broken law: a receipt that is written is answered for')
         return { row, ...written }
       },

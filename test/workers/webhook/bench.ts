@@ -71,7 +71,7 @@ export async function openWebhookBench(engine: Engine, { script, leaseMs }: Pace
     },
     async happen(subject, type = 'batch.finished', revision = 1) {
       const event: events.Event = { type, clientId, subject, revision, data: { batch_id: subject, revision } }
-      await store.transaction(db => tell(db, event))
+      await store.transaction(db => tell(db, ring, event))
     },
     takenAt: ({ path }) => receiver.taken.filter(one => one.path === path),
     untilAll: (to, state, n = 1) =>

@@ -10,6 +10,7 @@ import { findRunOf } from '../../../src/store/report/schedule-runs.ts'
 import { makeWebhookSecret } from '../../../src/vault/webhook-secret.ts'
 import { consoleLink } from '../../../workers/webhook/console-link.ts'
 import { openWebhook } from '../../../workers/webhook.ts'
+import { CODER } from '../../store/coder.ts'
 import { type FreshDatabase, freshDatabase } from '../../support/postgres.ts'
 
 const ORIGIN = 'https://console.example.com'
@@ -50,7 +51,7 @@ async function linkOf(
   origin = ORIGIN,
 ): Promise<unknown> {
   await query('delete from tokenmill.delivery')
-  await store.transaction(db => tell(db, { type, clientId, subject: randomUUID(), revision: 1, data }))
+  await store.transaction(db => tell(db, CODER, { type, clientId, subject: randomUUID(), revision: 1, data }))
   const [claimed] = await deliveries.claim(store, { leaseMs: 60_000, limit: 1 })
   const { deliveryId, attempt } = claimed ?? expect.fail('no delivery')
   let body = ''
@@ -59,6 +60,7 @@ async function linkOf(
     ring: {
       openWebhookSecret: () => makeWebhookSecret(),
       grantMacBy: () => Buffer.from('m'),
+      ...CODER,
     },
     clock: Date.now,
   } as never

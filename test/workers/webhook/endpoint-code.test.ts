@@ -59,7 +59,13 @@ describeStore('a webhook', engine => {
   }
   const happen = () =>
     installation.vault.store.transaction(db =>
-      tell(db, { type: 'batch.finished', clientId, subject: randomUUID(), revision: 1, data: {} }),
+      tell(db, installation.vault.ring, {
+        type: 'batch.finished',
+        clientId,
+        subject: randomUUID(),
+        revision: 1,
+        data: {},
+      }),
     )
 
   let endpointId: string

@@ -43,7 +43,7 @@ export async function reconcileRow(
     if (written === undefined || !isNews(row, written)) return { written }
     await onChange?.(db, written)
     if (isSilent(ended.promise)) return { written }
-    return { written, event: await insertEvent(db, row, written, scope, deps.clock()) }
+    return { written, event: await insertEvent(db, row, written, scope, { now: deps.clock(), coder: deps.ring }) }
   })
   const { written, event } = await writing.finally(ended.resolve)
   if (event) await publishEvent(event, deps)

@@ -407,6 +407,10 @@ create table tokenmill.receipt (
   -- A keyed hash of a request with what its card says in place of the encrypted card: the same card, encrypted again, is the same
   -- request. Null if the request has no card, or if the card wasn't opened. It is under the version `digest_version`.
   content_digest bytea,
+  -- A code that only the data key `receipt` makes, over every column that decides: a receipt without a right one is believed by
+  -- nobody, and blocks its job.
+  mac bytea,
+  mac_version smallint,
   primary key (receipt_id, day),
   constraint receipt_status_is_known check (status in ('SUCCEEDED', 'FAILED', 'CANCELLED')),
   constraint reversal_is_known check (reversal in ('REQUIRED', 'COMPLETED'))
@@ -442,13 +446,18 @@ create table tokenmill.outbox (
   -- What that envelope asks for, as the result names it: a hash without a key, of what others may guess. So no table that is kept
   -- longer than this one has it.
   answers bytea,
+  -- A code that only the data key `receipt` makes: a row without a right one is told to nobody, and becomes UNPROVED.
+  mac bytea,
+  mac_version smallint,
   primary key (outbox_id, day),
-  constraint outbox_state_is_known check (state in ('NEW', 'SENT'))
+  constraint outbox_state_is_known check (state in ('NEW', 'SENT', 'UNPROVED'))
 ) partition by range (day);
 
 create index outbox_new on tokenmill.outbox (client_id, reply_to, outbox_id) where state = 'NEW';
 
 create index outbox_of_receipt on tokenmill.outbox (receipt_id);
+
+create index outbox_unproved on tokenmill.outbox (outbox_id) where state = 'UNPROVED';
 
 create table tokenmill.reply_queue (
   client_id text not null,
@@ -693,6 +702,9 @@ create table tokenmill.event (
   revision integer not null,
   data jsonb not null,
   created_at timestamptz not null default now(),
+  -- A code that only the data key `receipt` makes: an event without a right one is told to nobody.
+  mac bytea,
+  mac_version smallint,
   constraint event_is_written_once_per_revision unique (type, client_id, subject, revision)
 );
 

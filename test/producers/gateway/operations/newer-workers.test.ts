@@ -193,7 +193,7 @@ describeStore('a gateway older than its workers', engine => {
       const [operation] = await query<{ jws: string }>('select jws from tokenmill.operation where receipt_id = $1', [
         id,
       ])
-      await outbox.insert(installation.vault.store, {
+      await outbox.insert(installation.vault.store, installation.vault.ring, {
         clientId,
         replyTo: null,
         resultId: resultId(id, 1),
@@ -269,7 +269,7 @@ where receipt_id = any($1::uuid[]) and state = 'REFUSED' order by code`,
     const receipt = chunk?.receipt_id ?? ''
     const { clientId } = installation.credentials.signingKey
     const error = { code: 403, message: '', details: { 'body.batch_id': NEWER }, timestamp: 1, reversal_status: 'NONE' }
-    await outbox.insert(installation.vault.store, {
+    await outbox.insert(installation.vault.store, installation.vault.ring, {
       clientId,
       replyTo: null,
       resultId: resultId(receipt, 1),
@@ -288,7 +288,7 @@ where receipt_id = any($1::uuid[]) and state = 'REFUSED' order by code`,
     })
     const [unread, beside] = both.map(row => row.receipt_id)
     const told = (id = '', body: string) =>
-      outbox.insert(installation.vault.store, {
+      outbox.insert(installation.vault.store, installation.vault.ring, {
         clientId,
         replyTo: null,
         resultId: resultId(id, 1),
