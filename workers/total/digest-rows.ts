@@ -2,12 +2,14 @@
 // reference). A row is left out, with a reason, if its token no longer has the card or the expiry date that the row
 // gave.
 import { createHmac, type KeyObject } from 'node:crypto'
-import { assert } from '../../src/errors.ts'
+import { assert, Fault } from '../../src/errors.ts'
 import { type UnpackedOutcome, unpack } from '../../src/job/chunk-outcomes.ts'
 import { tookEffect } from '../../src/job/outcome.ts'
 import { checkOf, expiryText, type PresentedCard, readPresented } from '../../src/job/presented-card.ts'
 import type { LeftOutReason } from '../../src/job/system/manifest-total.ts'
+import { isProved } from '../../src/store/job/receipt.ts'
 import * as receiptSearch from '../../src/store/job/receipt-search.ts'
+import * as receipts from '../../src/store/job/receipts.ts'
 import { findOwnership } from '../../src/store/reference/owned-rows.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
@@ -27,19 +29,36 @@ const CHUNKS_AT_ONCE = 4
 export async function digestRows(
   { batchNo, chunkFrom, chunkTo }: { batchNo: number; chunkFrom: number; chunkTo: number },
   key: KeyObject,
-  deps: Pick<Deps, 'store' | 'ring'>,
+  deps: Pick<Deps, 'store' | 'ring' | 'onUnproved'>,
 ): Promise<DigestedRows> {
   const runs = openRuns()
   const leftOut: LeftOut[] = []
   for (let chunk = chunkFrom; chunk < chunkTo; ) {
     const page = await receiptSearch.chunksFrom(deps.store, batchNo, chunk, CHUNKS_AT_ONCE)
     const due = page.filter(found => found.chunk < chunkTo)
-    for (const { outcomes } of due) {
+    for (const outcomes of await provedOutcomes(due, deps))
       leftOut.push(...(await digestChunk(unpack(outcomes), { runs, key }, deps)))
-    }
     chunk = due.length < CHUNKS_AT_ONCE ? chunkTo : (due.at(-1)?.chunk ?? chunkTo) + 1
   }
   return { runs: runs.runs(), leftOut }
+}
+
+/** A total is signed off, so it is computed from receipts alone that tokenmill wrote as they are. */
+async function provedOutcomes(
+  chunks: readonly receiptSearch.ChunkOutcomes[],
+  { store, ring, onUnproved }: Pick<Deps, 'store' | 'ring' | 'onUnproved'>,
+): Promise<string[]> {
+  const found = await receipts.findAll(
+    store,
+    chunks.map(({ receiptId }) => receiptId),
+  )
+  const unproved = chunks.filter(
+    ({ receiptId }) => !found.some(receipt => receipt.receiptId === receiptId && isProved(ring, receipt)),
+  )
+  for (const { receiptId } of unproved) onUnproved('receipt', receiptId)
+  if (unproved.length > 0) throw new Fault('data', new Error('a receipt of the batch is unproved'))
+  const byId = new Map(found.map(receipt => [receipt.receiptId, receipt.outcomes]))
+  return chunks.flatMap(({ receiptId }) => byId.get(receiptId) ?? [])
 }
 
 async function digestChunk(

@@ -55,6 +55,7 @@ limit $3`,
 }
 
 export interface ChunkOutcomes {
+  receiptId: string
   chunk: number
   /** ms since the epoch. */
   completedAt: number
@@ -66,7 +67,11 @@ export interface ChunkOutcomes {
 export async function chunksFrom(db: Db, batchNo: number, chunk: number, limit: number): Promise<ChunkOutcomes[]> {
   const { rows } = await db.query<ChunkOutcomes>({
     name: 'receipt-chunks-from',
-    text: `select chunk, completed_at as "completedAt", outcomes
+    text: `select
+  receipt_id as "receiptId",
+  chunk,
+  completed_at as "completedAt",
+  outcomes
 from tokenmill.receipt
 where batch_no = $1 and chunk >= $2 and outcomes is not null
 order by chunk

@@ -1,10 +1,12 @@
 // What the owner of the database changes in receipts and in the outbox is told to nobody: neither signed, nor answered, nor done.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { askReceipts } from '../../../producers/operate/checks/receipts.ts'
 import { openInbox } from '../../../producers/results.ts'
 import { confirmReceipt } from '../../../src/acts/receipts.ts'
 import { resultId } from '../../../src/job/envelope/ids.ts'
 import { pageOf } from '../../../src/metrics.ts'
+import * as batches from '../../../src/store/batch/batches.ts'
 import { describeOnRedis } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { testPan } from '../../support/test-pan.ts'
@@ -106,6 +108,47 @@ where r.receipt_id = $1 and o.receipt_id = $2`,
       expect((await send()).answers, change).toMatchObject([{ revision: 1 }])
     }
     expect(await counted()).toEqual(before)
+  })
+
+  it('is found out by doctor, which looks at a sample of receipts and results', async () => {
+    const { store, ring } = installation.vault
+    const { receiptId } = await create('sampled', 19)
+    const set = (code: number) =>
+      query('update tokenmill.receipt set code = $2 where receipt_id = $1', [receiptId, code])
+    const ask = () => askReceipts({ store: async () => store, ring: async () => ring })
+    await set(201)
+    const { state, says } = await ask()
+    expect(state).toBe('critical')
+    expect(says).toContain(`receipt ${receiptId}`)
+    await set(200)
+    expect((await ask()).says).not.toContain(receiptId)
+    expect(await askReceipts({ store: async () => store, ring: undefined })).toMatchObject({ state: 'unknown' })
+  })
+
+  it('can’t have other counts told at the end of a batch: it doesn’t end', async () => {
+    const { store, ring } = installation.vault
+    const { clientId } = installation.credentials.signingKey
+    const requests = [await onFile.world.cardOf(testPan(18))]
+    const { receiptId } = await onFile.chunkJob(requests, { batchId: 'b-ended', references: ['a'] }).then(async job => {
+      await onFile.world.run(job)
+      return job
+    })
+    const batch = (await batches.find(store, clientId, 'b-ended')) ?? expect.fail('the chunk opened it')
+    await batches.setExtent(store, batch.batchNo, { chunks: 1, rows: 1, name: null, sha256: null })
+    const set = (n: number) =>
+      query(
+        `update tokenmill.receipt set counts = counts || jsonb_build_object('CREATED', $2::int) where receipt_id = $1`,
+        [receiptId, n],
+      )
+    const sum = async () => {
+      await query(`update tokenmill.batch set summed_at = 'epoch' where batch_no = $1`, [batch.batchNo])
+      return batches.sum(store, ring, batch.batchNo)
+    }
+    await set(5)
+    expect(await sum()).toEqual({ unproved: [receiptId] })
+    expect(await batches.find(store, clientId, 'b-ended')).toMatchObject({ finishedAt: null })
+    await set(1)
+    expect(await sum()).toMatchObject({ finished: { counts: { CREATED: 1 }, rowsDone: 1, chunksDone: 1 } })
   })
 
   it('can’t have a text signed for a client, a result told to another client, or one that answers another request', async () => {

@@ -11,6 +11,7 @@ import { type Installation, openInstallation } from '../../support/installation.
 import { testPan } from '../../support/test-pan.ts'
 import { type OnFileWorld, openOnFile, owner, record } from '../on-file-bundle.ts'
 
+const unproved: (string | number)[] = []
 const KEY = createSecretKey(Buffer.alloc(32, 7))
 
 describeStore('the rows of a total', engine => {
@@ -24,7 +25,10 @@ describeStore('the rows of a total', engine => {
 
   async function digest(batchId: string) {
     const [batch] = await findById(ALL, installation.vault.store, { batchId }, WHOLE_BATCH)
-    return digestRows({ batchNo: batch?.batchNo ?? 0, chunkFrom: 0, chunkTo: 10 }, KEY, installation.vault)
+    return digestRows({ batchNo: batch?.batchNo ?? 0, chunkFrom: 0, chunkTo: 10 }, KEY, {
+      ...installation.vault,
+      onUnproved: (_, id) => unproved.push(id),
+    })
   }
   const give = async (batchId: string, cards: readonly [pan: number, name: string][], more = {}) => {
     const references = cards.map(([, name]) => owner(name).card_id)
@@ -61,6 +65,17 @@ describeStore('the rows of a total', engine => {
     const { leftOut, runs } = await digest(batchId)
     expect(leftOut).toEqual([{ line: 2, reference: 'card_bert', reason: 'owner_moved' }])
     expect(runs[0]?.digests).toHaveLength(2 * DIGEST_BYTES)
+  })
+
+  it('are not digested from a receipt that tokenmill did not write as it is', async () => {
+    const batchId = randomUUID()
+    await give(batchId, [[25, 'fritz']])
+    await installation.vault.store.query({
+      text: `update tokenmill.receipt set counts = counts || '{"CREATED": 7}' where jti like $1`,
+      values: [`%${batchId}%`],
+    })
+    await expect(digest(batchId)).rejects.toMatchObject({ code: 'data' })
+    expect(unproved).toHaveLength(1)
   })
 
   it('leave out a row whose token was relinked to another number by a later file', async () => {
