@@ -147,7 +147,8 @@ async function addMissingKeys(store: Store, keeper: Omit<LivesKeeper, 'store'>):
   const stored = await dataKeys.findAll(store)
   const known = new Set(stored.map(key => key.purpose))
   const absent = PURPOSES.filter(purpose => !known.has(purpose))
-  await assertNeverAdded(store, absent)
+  const named = (await keyLives.find(store)) ? (await keeper.lives.read()).keys.map(({ purpose }) => purpose) : []
+  await assertNeverAdded(store, absent, named)
   assertCoding(stored)
   if (absent.length === 0) return
   const missing = await makeDataKeys(keks.current, absent)
@@ -167,9 +168,12 @@ async function addMissingKeys(store: Store, keeper: Omit<LivesKeeper, 'store'>):
   await addKeys({ ...keeper, store }, missing, audit)
 }
 
-/** A key that was there before must come back: another in its place would give each card a second token, for example. */
-async function assertNeverAdded(store: Store, absent: readonly string[]): Promise<void> {
-  const added = await audits.listSubjects(store, ADD)
+/**
+ * A key that was there before must come back: another in its place would give each card a second token, for example. `named`:
+ * purposes that the lives of keys name.
+ */
+async function assertNeverAdded(store: Store, absent: readonly string[], named: readonly string[]): Promise<void> {
+  const added = [...named, ...(await audits.listSubjects(store, ADD))]
   const lost = absent.filter(purpose => added.includes(purpose))
   if (lost.length > 0)
     throw new ConfigError(

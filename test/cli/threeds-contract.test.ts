@@ -1,10 +1,17 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { storedLives } from '../../cli/open/known-lives.ts'
+import { openLog } from '../../src/log.ts'
 import { CARDS, scriptOf } from '../../src/simulate/three-ds/cards.ts'
+import * as installation from '../../src/store/installation.ts'
+import { openStore } from '../../src/store/pool.ts'
 import { panFault } from '../../src/token/pan.ts'
+import { fileKeyProvider } from '../../src/vault/kek/file.ts'
+import { keksOf } from '../../src/vault/kek/provider.ts'
 import { startCommand } from '../support/process.ts'
 import { ENTITY } from '../three-ds/samples.ts'
+import { writeLives } from '../vault/write-lives.ts'
 import { type Bench, openBench } from './command-bench.ts'
 
 const TERMS = [
@@ -93,14 +100,35 @@ describe('threeds-contract', () => {
     ])
   })
 
-  it('of an installation from before it finds the data key that the upgrade makes', async () => {
+  it('of an installation whose release had no such data key finds the one that the upgrade makes', async () => {
     await bench.rows(`delete from tokenmill.threeds_contract`)
     await bench.rows(`delete from tokenmill.data_key where purpose = 'three-ds'`)
     await bench.rows(`delete from tokenmill.audit where action = 'data-key.add' and subject = 'three-ds'`)
     expect((await add('late')).status).not.toBe(0)
+    // Whoever removes the row alone doesn't get another key in its place.
+    const refused = await bench.cli(['schema', 'upgrade'])
+    expect(refused).toMatchObject({ status: 78, stderr: expect.stringContaining('has lost its data key of three-ds') })
+    await forgetPurpose('three-ds')
     expect((await bench.cli(['schema', 'upgrade'])).status).toBe(0)
     expect((await add('late')).status).toBe(0)
   })
+
+  /** Writes the lives of the keys without this purpose, as they are before the release that adds it. */
+  async function forgetPurpose(purpose: string): Promise<void> {
+    const store = openStore(bench.url, { log: openLog('silent'), connectionsMax: 1 })
+    try {
+      const keks = keksOf(await fileKeyProvider(join(bench.dataDir, 'kek')))
+      const { installationId } = await installation.get(store)
+      const keeper = { store, keks, installationId, lives: storedLives({ store, keks, installationId }) }
+      await writeLives(keeper, ({ epoch, keys, phase }) => ({
+        epoch: epoch + 1,
+        keys: keys.filter(key => key.purpose !== purpose),
+        phase,
+      }))
+    } finally {
+      await store.close()
+    }
+  }
 })
 
 describe('simulate three-ds', () => {
