@@ -58,7 +58,7 @@ describe('the page Installation', () => {
     expect(keys).toMatch(
       /seal\/1 encrypts card numbers .{0,4}ACTIVE .{10} new ones replace it by \d{4}-\d\d-\d\d tokenmill key rotate seal/,
     )
-    expect(keys).toMatch(/kek-[\w…]+ wraps 15 data keys; /)
+    expect(keys).toMatch(/kek-[\w…]+ wraps 16 data keys; /)
     expect(section(text, 'retention')).toMatch(
       /Receipts, and the charts of batches 77 days .*oldest week of receipts in the store began on \d{4}-/,
     )
