@@ -17,7 +17,7 @@ import { Stop } from '../exit.ts'
 import { jsonText, writePrivate } from '../open/key-files.ts'
 import { type OpenedVault, openVault, withSession } from '../open/open.ts'
 import { byOf, type OperatorOptions } from '../open/operator.ts'
-import { findSystemKey, RETIRE_MS, systemKeyPath } from '../open/system-clients.ts'
+import { findSystemKey, retire, systemKeyPath } from '../open/system-clients.ts'
 import { moment, print, say, type Terminal } from '../terminal.ts'
 
 type Options = JsonOption & OperatorOptions & { stolen?: boolean; yes?: boolean }
@@ -113,14 +113,8 @@ async function endStolen(db: Db, ring: KeyRing, name: SystemClient): Promise<str
 /** Makes room for a new key. */
 async function retireOldest(db: Db, ring: KeyRing, active: readonly clients.ClientKey[]): Promise<string[]> {
   const over = active.slice(0, Math.max(0, active.length + 1 - clients.ACTIVE_KEYS_MAX))
-  for (const key of over) await retireKey(db, ring, key, Date.now() + RETIRE_MS)
+  for (const key of over) await retire(db, ring, key)
   return over.map(({ kid }) => kid)
-}
-
-/** A key that tokenmill didn't write gets no code by being retired. */
-async function retireKey(db: Db, ring: KeyRing, key: clients.ClientKey, validUntil: number): Promise<void> {
-  await clients.retireKey(db, key.clientId, key.kid, validUntil)
-  if (isClientKeyGranted(ring, key)) await grantClientKey(db, ring, { ...key, state: 'RETIRED', validUntil })
 }
 
 interface Signing {
@@ -142,14 +136,14 @@ async function untilVerified(terminal: Terminal, { store }: OpenedVault, { name,
   }
 }
 
-/** Retires the former keys. Returns until when they verify, ms since the epoch. */
-async function endFormer({ store, ring }: OpenedVault, { name, kid }: Signing, by: By): Promise<number> {
-  const until = Date.now() + RETIRE_MS
+/** Retires the former keys. Returns until when they verify, ms since the epoch; undefined if there is none. */
+async function endFormer({ store, ring }: OpenedVault, { name, kid }: Signing, by: By): Promise<number | undefined> {
+  let until: number | undefined
   await perform<true, never>(store, { action: END, subject: name }, by, async db => {
     await clients.hold(db, name)
     const former = (await clients.findClientKeys(db, name)).filter(key => key.state === 'ACTIVE' && key.kid !== kid)
-    for (const key of former) await retireKey(db, ring, key, until)
-    return { done: true, detail: { kids: former.map(key => key.kid), until: moment(until) } }
+    for (const key of former) until = await retire(db, ring, key)
+    return { done: true, detail: { kids: former.map(key => key.kid), until: until && moment(until) } }
   })
   return until
 }

@@ -23,7 +23,7 @@ import { openRingNow } from './key-ring.ts'
 
 const NAMES = SYSTEM_CLIENTS
 /** How long an older key still verifies queued jobs: no envelope lives longer. */
-export const RETIRE_MS = 7 * 86_400_000
+const RETIRE_MS = 7 * 86_400_000
 
 export function systemKeyPath(dataDir: string, name: SystemClient): string {
   return join(dataDir, 'system', `${name}.jwk`)
@@ -93,10 +93,11 @@ async function register(db: Db, ring: KeyRing, name: SystemClient, publicJwk: Jw
   await audits.insert(db, { ...added, isAutomatic: true })
 }
 
-/** A key that tokenmill didn't write gets no code by being retired. */
-async function retire(db: Db, ring: KeyRing, old: clients.ClientKey): Promise<void> {
+/** Lets the key verify for the life of an envelope. A key that tokenmill didn't write gets no code by that. Returns until when (ms). */
+export async function retire(db: Db, ring: KeyRing, old: clients.ClientKey): Promise<number> {
   const { clientId, kid } = old
   const validUntil = Date.now() + RETIRE_MS
   await clients.retireKey(db, clientId, kid, validUntil)
   if (isClientKeyGranted(ring, old)) await grantClientKey(db, ring, { ...old, state: 'RETIRED', validUntil })
+  return validUntil
 }
