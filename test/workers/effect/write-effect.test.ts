@@ -430,6 +430,8 @@ where provision_id = $1`,
       day,
       askers: null,
       contentDigest: null,
+      mac: expect.any(Buffer),
+      macVersion: expect.any(Number),
     })
     expect(found).toEqual([refused, one, other].map(stored))
     const repeat = store.transaction(db => receipts.insertAll(db, CODER, [receipt(), one]))
