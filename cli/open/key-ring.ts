@@ -17,18 +17,14 @@ export const FOLLOW = {
   turningMs: 1_000,
 } as const
 
-/** The keys go by `lives`, and the store has their bytes and the counters of their seals. */
-export function ringSource(store: Db, lives: KnownLives): RingSource {
-  const current = async () => {
-    const now = await lives.read()
-    return { lives: now, phase: lives.current()?.row.phase ?? '' }
-  }
+/**
+ * The keys go by `lives`, and the store has their bytes and the counters of their seals. Phase and keys of a reading are of one
+ * row of the lives: `loadPhase` reads it, and is called before `load`.
+ */
+export function ringSource(store: Db, lives: KnownLives): RingSource & Required<Pick<RingSource, 'loadPhase'>> {
   return {
-    loadPhase: async () => {
-      const now = await current()
-      return cardPhaseOf(now.lives, now.phase)
-    },
-    load: async () => keysOf((await current()).lives, await dataKeys.findAll(store)),
+    loadPhase: async () => cardPhaseOf(await lives.read(), lives.current()?.row.phase ?? ''),
+    load: async () => keysOf(lives.current()?.lives ?? (await lives.read()), await dataKeys.findAll(store)),
     reserve: (purpose, version, seals) => dataKeys.reserve(store, purpose, version, seals),
     raise: (purpose, version, seals) => dataKeys.raise(store, purpose, version, seals),
   }
@@ -37,9 +33,9 @@ export function ringSource(store: Db, lives: KnownLives): RingSource {
 /** A ring of the keys as they are now, which doesn't follow the store. Its seals aren't counted. */
 export async function openRingNow(keks: Pick<Keks, 'find'>, store: Db, lives: KnownLives): Promise<LiveRing> {
   const source = ringSource(store, lives)
-  const phase = await source.loadPhase?.()
+  const phase = await source.loadPhase()
   const keys = await source.load()
-  return openLiveRing(keks, { load: async () => keys, ...(phase && { loadPhase: async () => phase }) })
+  return openLiveRing(keks, { load: async () => keys, loadPhase: async () => phase })
 }
 
 /**

@@ -162,8 +162,24 @@ where not wanted`,
 }
 
 /** Acts on keys, and exports: they are refused if the place of the audit has been away for too long. */
-const NEEDS_OUTSIDE =
-  /^(data-key|private-half|kek(?!\.restore$)|capture-key|signing-key|role-key|client\.key|client\.api-key|system\.key|threeds-contract|manifest\.key|references|report\.download|list\.exported)\b/
+const NEEDS_OUTSIDE = new RegExp(
+  `^(${[
+    'data-key',
+    'private-half',
+    String.raw`kek(?!\.restore$)`,
+    'capture-key',
+    'signing-key',
+    'role-key',
+    String.raw`client\.key`,
+    String.raw`client\.api-key`,
+    String.raw`system\.key`,
+    'threeds-contract',
+    String.raw`manifest\.key`,
+    'references',
+    String.raw`report\.download`,
+    String.raw`list\.exported`,
+  ].join('|')})\\b`,
+)
 
 export function needsOutside(action: string): boolean {
   return NEEDS_OUTSIDE.test(action)

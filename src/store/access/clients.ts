@@ -299,23 +299,26 @@ where client_id = $1 and kid = $2 and verified_at is null`,
  * Retires a key: it still verifies signatures until `validUntil` (ms since the epoch). False if it doesn't exist or is
  * revoked.
  */
-export async function retireKey(db: Db, clientId: string, kid: string, validUntil: number): Promise<boolean> {
-  const { count } = await db.query({
-    text: `update tokenmill.client_key
-set state = 'RETIRED', valid_until = $3
-where client_id = $1 and kid = $2 and state <> 'REVOKED'`,
-    values: [clientId, kid, new Date(validUntil)],
-  })
-  return count === 1
+export function retireKey(db: Db, clientId: string, kid: string, validUntil: number): Promise<boolean> {
+  return endKey(db, { clientId, kid }, 'RETIRED', validUntil)
 }
 
 /** Ends a key that was stolen at this time (ms since the epoch). False if it doesn't exist or is revoked. */
-export async function markStolen(db: Db, clientId: string, kid: string, at: number): Promise<boolean> {
+export function markStolen(db: Db, clientId: string, kid: string, at: number): Promise<boolean> {
+  return endKey(db, { clientId, kid }, 'STOLEN', at)
+}
+
+async function endKey(
+  db: Db,
+  { clientId, kid }: Pick<ClientKey, 'clientId' | 'kid'>,
+  state: 'RETIRED' | 'STOLEN',
+  at: number,
+): Promise<boolean> {
   const { count } = await db.query({
     text: `update tokenmill.client_key
-set state = 'STOLEN', valid_until = $3
+set state = $3, valid_until = $4
 where client_id = $1 and kid = $2 and state <> 'REVOKED'`,
-    values: [clientId, kid, new Date(at)],
+    values: [clientId, kid, state, new Date(at)],
   })
   return count === 1
 }
