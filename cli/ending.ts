@@ -3,7 +3,7 @@
 import { FileError } from '../producers/rows/file-error.ts'
 import { ConfigError } from '../src/config.ts'
 import { FAULTS, Fault } from '../src/errors.ts'
-import { describeError } from '../src/log.ts'
+import { describeError } from '../src/logger.ts'
 import { PortInUse } from '../src/ops.ts'
 import { causeOf } from '../src/server-error.ts'
 import { Unfit } from '../src/store/connection/server-state.ts'

@@ -3,7 +3,7 @@
 import { type Clock, systemClock } from '../src/clock.ts'
 import type { FaultCode } from '../src/errors.ts'
 import type { Result } from '../src/job/answer/result.ts'
-import { type Logger, openLog } from '../src/log.ts'
+import { type Logger, SILENT } from '../src/logger.ts'
 import type { Queues } from '../src/queue/engine.ts'
 import { openRedis } from '../src/queue/open.ts'
 import { type Answered, type BulkItem as AnyItem, type BulkOptions, bulk } from './client/bulk.ts'
@@ -123,7 +123,7 @@ const CLOSE_MS = 5_000
 const ANSWER_MS = 120_000
 
 export async function connect(options: ConnectOptions): Promise<Client> {
-  const { clock = systemClock, log = openLog('silent'), replyTo, deliveries = 50 } = options
+  const { clock = systemClock, log = SILENT, replyTo, deliveries = 50 } = options
   const { resultSets = replyTo !== undefined } = options
   const { resendMs = 60_000, unansweredMax = 10_000 } = options
   const given = await credentialsOf(options)

@@ -7,7 +7,7 @@ import { type OpenedDelivery, openDelivery } from '../src/job/answer/result-set.
 import { resultsQueue } from '../src/job/catalogue.ts'
 import type { InstallationKeys } from '../src/job/envelope/installation-jws.ts'
 import { isQueueEvent } from '../src/job/event.ts'
-import { describeError, type Logger } from '../src/log.ts'
+import { describeError, type Logger } from '../src/logger.ts'
 import type { Disposition, Queues, ReceivedJob } from '../src/queue/engine.ts'
 import { openSemaphore } from './client/semaphore.ts'
 

@@ -2,7 +2,7 @@
 // lost race may pass by itself, so only some of its repetitions are warnings; any other error is logged as an error
 // each time.
 import { Fault } from './errors.ts'
-import { describeError, type Logger } from './log.ts'
+import { describeError, type Logger } from './logger.ts'
 import { levelOfFailure } from './server-error.ts'
 
 /** Failures that may pass are warned of once in about this time, in ms, and once in so many at least. */

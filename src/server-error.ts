@@ -3,7 +3,7 @@
 // logs, metrics and commands read it. What one server refused lately is kept here, too, and logged by one line a minute and
 // cause, however many calls fail. A server that says nothing has no cause.
 import { type Clock, systemClock } from './clock.ts'
-import type { Logger } from './log.ts'
+import type { Logger } from './logger.ts'
 
 export interface Cause {
   server: 'PostgreSQL' | 'Redis'

@@ -1,7 +1,7 @@
 // A recurring task goes on after failures, which are logged at different levels.
 import { expect, it } from 'vitest'
 import { Fault } from '../src/errors.ts'
-import type { Logger } from '../src/log.ts'
+import type { Logger } from '../src/logger.ts'
 import { every } from '../src/recurring.ts'
 import { LostRace } from '../src/store/pool.ts'
 

@@ -2,7 +2,7 @@
 // batches are summed, each in its own transaction, about once a second at most. After a crash other worker processes
 // sum the rest.
 import type { Clock } from '../src/clock.ts'
-import type { Logger } from '../src/log.ts'
+import type { Logger } from '../src/logger.ts'
 import { every } from '../src/recurring.ts'
 import * as batchList from '../src/store/batch/batch-list.ts'
 import { type Batch, WHOLE_BATCH } from '../src/store/batch/batch-row.ts'

@@ -1,7 +1,7 @@
 // What the line and its handlers get: everything that a worker process has opened. They open nothing themselves.
 import type { Clock } from '../src/clock.ts'
 import type { Catalogue } from '../src/job/catalogue.ts'
-import type { Logger } from '../src/log.ts'
+import type { Logger } from '../src/logger.ts'
 import type { Queues } from '../src/queue/engine.ts'
 import type { CaptureUse } from '../src/store/capture/use.ts'
 import type { Store } from '../src/store/pool.ts'

@@ -2,7 +2,7 @@
 // that fails is only missing where an operator asks before the announced time.
 import { openCache } from '../src/cache.ts'
 import type { Clock } from '../src/clock.ts'
-import { describeError, type Logger } from '../src/log.ts'
+import { describeError, type Logger } from '../src/logger.ts'
 import * as signingKeyReaders from '../src/store/access/signing-key-readers.ts'
 import type { Db } from '../src/store/pool.ts'
 

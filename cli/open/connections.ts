@@ -1,7 +1,7 @@
 // The connections to PostgreSQL of a process with these settings, and the warning of a role that starts where PostgreSQL
 // permits fewer than the processes may open. src/store/connection/plan.ts has the numbers.
 import type { Config } from '../../src/config.ts'
-import { describeError, type Logger } from '../../src/log.ts'
+import { describeError, type Logger } from '../../src/logger.ts'
 import { BEAT } from '../../src/store/access/beat.ts'
 import * as processes from '../../src/store/access/processes.ts'
 import {

@@ -1,7 +1,7 @@
 // Keeps the key-encryption keys (KEKs) of a running process up to date: reads the settings' list again, follows the key
 // that the store names, and proves which keys this process has, so that a rotation waits for it.
 import type { Lifetime } from '../../src/lifetime.ts'
-import type { Logger } from '../../src/log.ts'
+import type { Logger } from '../../src/logger.ts'
 import { every } from '../../src/recurring.ts'
 import * as keks from '../../src/store/access/keks.ts'
 import * as installation from '../../src/store/installation.ts'

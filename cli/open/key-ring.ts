@@ -1,7 +1,7 @@
 // How a process opens its key ring: the rows of its keys are the store's, and so are the counters of its seals. A
 // long-running process follows the rows while it works.
 import type { Lifetime } from '../../src/lifetime.ts'
-import { describeError, type Logger } from '../../src/log.ts'
+import { describeError, type Logger } from '../../src/logger.ts'
 import { every } from '../../src/recurring.ts'
 import * as dataKeys from '../../src/store/access/data-keys.ts'
 import type { Db } from '../../src/store/pool.ts'

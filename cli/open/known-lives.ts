@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { describeError, type Logger } from '../../src/log.ts'
+import { describeError, type Logger } from '../../src/logger.ts'
 import { BEAT } from '../../src/store/access/beat.ts'
 import * as dataKeys from '../../src/store/access/data-keys.ts'
 import * as keyLives from '../../src/store/access/key-lives.ts'

@@ -5,7 +5,7 @@ import type { OpenIdSettings } from '../../producers/console/openid-provider/set
 import { systemClock } from '../../src/clock.ts'
 import { type Config, ConfigError } from '../../src/config.ts'
 import type { Lifetime } from '../../src/lifetime.ts'
-import type { Logger } from '../../src/log.ts'
+import type { Logger } from '../../src/logger.ts'
 import { openOutbound, readPrivateHosts } from '../../src/outbound.ts'
 import { Secret } from '../../src/secret.ts'
 import { readOwnerOnly } from '../../src/vault/kek/owner-only.ts'

@@ -3,7 +3,7 @@
 
 import { toFault } from '../../src/errors.ts'
 import { endWithParent } from '../../src/lifetime.ts'
-import { describeError } from '../../src/log.ts'
+import { describeError } from '../../src/logger.ts'
 import { Mismatch } from '../../src/report/tie-out.ts'
 import { openStore } from '../../src/store/pool.ts'
 import type { Said } from '../../workers/report/child.ts'

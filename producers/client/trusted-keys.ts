@@ -7,7 +7,7 @@ import { ConfigError } from '../../src/config.ts'
 import { editedText } from '../../src/edited-text.ts'
 import { type LiveKeys, openLiveKeys, statementsOf } from '../../src/job/answer/live-keys.ts'
 import type { InstallationKeys } from '../../src/job/envelope/installation-jws.ts'
-import { describeError, type Logger } from '../../src/log.ts'
+import { describeError, type Logger } from '../../src/logger.ts'
 import { type KnownKeys, learnKeys } from '../../src/vault/key-statement.ts'
 import { writeAtomically } from '../rows/atomic-file.ts'
 

@@ -3,7 +3,7 @@
 import type { Clock } from '../../src/clock.ts'
 import type { Config } from '../../src/config.ts'
 import type { Catalogue } from '../../src/job/catalogue.ts'
-import type { Logger } from '../../src/log.ts'
+import type { Logger } from '../../src/logger.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import type { Store } from '../../src/store/pool.ts'
 import type { SendAct } from './act-sender.ts'

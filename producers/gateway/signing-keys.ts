@@ -2,7 +2,7 @@
 // a signed statement. A gateway has no key to check the code of a row, so a row of the database alone proves nothing; of
 // the database it takes the statements, each of which proves itself.
 import type { Clock } from '../../src/clock.ts'
-import type { Logger } from '../../src/log.ts'
+import type { Logger } from '../../src/logger.ts'
 import { every } from '../../src/recurring.ts'
 import * as signingKeys from '../../src/store/access/signing-keys.ts'
 import type { Store } from '../../src/store/pool.ts'

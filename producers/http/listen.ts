@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { Server as TlsServer } from 'node:tls'
 import { ConfigError } from '../../src/config.ts'
 import type { Lifetime } from '../../src/lifetime.ts'
-import type { Logger } from '../../src/log.ts'
+import type { Logger } from '../../src/logger.ts'
 import { PortInUse } from '../../src/ops.ts'
 
 /** A fastify application, whatever its routes. */

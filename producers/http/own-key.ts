@@ -1,6 +1,6 @@
 // Whether the key by which this process signs is live. Workers drop what another key signs, without an answer: so the process
 // asks, and doesn't keep its callers waiting for what nobody will do.
-import type { Logger } from '../../src/log.ts'
+import type { Logger } from '../../src/logger.ts'
 import { every } from '../../src/recurring.ts'
 
 const LOOK_MS = 5_000

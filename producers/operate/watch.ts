@@ -1,7 +1,7 @@
 // Looks every few seconds whether all is well, as `status` does, and writes it to the store, where the console reads it. The
 // scheduler runs it. Checks that need a key of the vault or a file of a host are left to `status`.
 import { type Catalogue, FAILED_QUEUE } from '../../src/job/catalogue.ts'
-import type { Logger } from '../../src/log.ts'
+import type { Logger } from '../../src/logger.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import type { RedisInfo } from '../../src/queue/redis-info.ts'
 import { every } from '../../src/recurring.ts'

@@ -1,7 +1,7 @@
 // The dependencies of the schedule: everything that its process opened.
 import type { Clock } from '../../src/clock.ts'
 import type { SigningKey } from '../../src/job/envelope/envelope.ts'
-import type { Logger } from '../../src/log.ts'
+import type { Logger } from '../../src/logger.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import type { Store } from '../../src/store/pool.ts'
 import type { TrustedKeys } from '../results.ts'

@@ -2,7 +2,7 @@
 // tick comes. A tick holds no data: a forged tick only makes the process look for due runs, which it does anyway.
 
 import { dateOf } from '../../src/job/schedule/business-dates.ts'
-import { describeError } from '../../src/log.ts'
+import { describeError } from '../../src/logger.ts'
 import * as runs from '../../src/store/report/schedule-runs.ts'
 import type { ScheduleDeps } from './deps.ts'
 import { dispatchDueRuns } from './due-runs.ts'

@@ -1,7 +1,7 @@
 // The interface of the queues for the rest of the product, over two engines (Redis, PostgreSQL). Delivery is at least
 // once; receipts make a job take effect once.
 import type { FaultCode } from '../errors.ts'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../logger.ts'
 import type { Trouble } from '../server-error.ts'
 
 export interface QueueOptions {

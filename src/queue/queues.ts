@@ -2,7 +2,7 @@
 // worker.ts. Kinds of jobs and their content are unknown here.
 import { Queue as BullQueue, Job, type JobType } from 'bullmq'
 import { assert, Fault } from '../errors.ts'
-import { describeError } from '../log.ts'
+import { describeError } from '../logger.ts'
 import { causeOf, openTroubles } from '../server-error.ts'
 import { openAvailability } from './availability.ts'
 import type { EngineBackend } from './backend.ts'

@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import type { z } from 'zod'
 import { assert } from '../errors.ts'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../logger.ts'
 import type { Outbound, OutboundAnswer } from '../outbound.ts'
 import type { Overload } from './aimd.ts'
 import type { Caller } from './call.ts'

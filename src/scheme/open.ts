@@ -1,7 +1,7 @@
 // Opens the providers that the scheme file names, each with its own rate limiter, circuit breaker and connections. This
 // file decides which provider gets a card. The workers decide when to call, and what to do with the answer.
 import type { Clock } from '../clock.ts'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../logger.ts'
 import { type Outbound, openOutbound } from '../outbound.ts'
 import { type Caller, openCaller } from './call.ts'
 import { openEncryption } from './mastercard.ts'

@@ -1,7 +1,7 @@
 // The connector to a third-party tokeniser, as its contract in the scheme file configures it. It makes the third
 // party's token for a card under the provisioning's id, finds the token by that id, and deletes it. Such a token has no
 // states.
-import type { Logger } from '../log.ts'
+import type { Logger } from '../logger.ts'
 import type { Outbound, OutboundAnswer } from '../outbound.ts'
 import type { Secret } from '../secret.ts'
 import { holdsPan, numbersIn, panFault, withoutPadding } from '../token/pan.ts'

@@ -2,7 +2,7 @@
 import pg from 'pg'
 import { ConfigError } from '../config.ts'
 import { Fault } from '../errors.ts'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../logger.ts'
 import { openTroubles, type Troubles } from '../server-error.ts'
 import { plains } from './columns.ts'
 import { openPool } from './connection/connection.ts'

@@ -2,7 +2,7 @@
 // table is read.
 import type { Clock } from '../clock.ts'
 import { assert, Fault } from '../errors.ts'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../logger.ts'
 import { every } from '../recurring.ts'
 import type { ConnectionLimits } from './connection/plan.ts'
 import type { Db, Store } from './pool.ts'

@@ -2,7 +2,7 @@
 // them: a stranger who can write to the queue must not be able to fill the log.
 import type { Clock } from '../../src/clock.ts'
 import type { Drop } from '../../src/job/envelope/envelope.ts'
-import type { Logger } from '../../src/log.ts'
+import type { Logger } from '../../src/logger.ts'
 import { every } from '../../src/recurring.ts'
 import * as droppedEnvelopes from '../../src/store/access/dropped-envelopes.ts'
 import type { Db } from '../../src/store/pool.ts'

@@ -1,6 +1,6 @@
 // Tells of a row that says what was decided, or what is told of it, and that tokenmill did not write, or that was changed since:
 // a count and a log line. Such a row is told to nobody.
-import type { Logger } from '../../src/log.ts'
+import type { Logger } from '../../src/logger.ts'
 import type { UNPROVED_KINDS, WorkerMetrics } from './metrics.ts'
 
 /** `id`: of the receipt, of the outbox row, or of the event's delivery. */

@@ -7,7 +7,7 @@ import { IDLE_MS, retireKey, rotateLine, STATED, type Stating, state } from '../
 import { type DueLines, listDueLines } from '../../src/acts/capture-turning.ts'
 import { isCaptureKeyGranted } from '../../src/acts/grants.ts'
 import type { Clock } from '../../src/clock.ts'
-import { describeError, type Logger } from '../../src/log.ts'
+import { describeError, type Logger } from '../../src/logger.ts'
 import { every } from '../../src/recurring.ts'
 import * as captureKeys from '../../src/store/access/capture-keys.ts'
 import * as clients from '../../src/store/access/clients.ts'

@@ -7,7 +7,7 @@ import { beginRotation, finishRotation } from '../../src/acts/key/key-rotation.t
 import { shareKeys } from '../../src/acts/role-keys.ts'
 import type { LivesKeeper } from '../../src/acts/turn-lives.ts'
 import { systemClock } from '../../src/clock.ts'
-import type { Logger } from '../../src/log.ts'
+import type { Logger } from '../../src/logger.ts'
 import { every } from '../../src/recurring.ts'
 import type { LiveRing, Purpose } from '../../src/vault/ring/key-ring.ts'
 

@@ -3,7 +3,7 @@
 // before its end may reach a server with a load on it afterwards, and take another job. It never decides that a process has ended: the
 // supervisor has seen it.
 import { setTimeout as pause } from 'node:timers/promises'
-import { describeError, type Logger } from '../../src/log.ts'
+import { describeError, type Logger } from '../../src/logger.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 
 /** A process that has ended; `kinds`: those that it worked. */

@@ -12,7 +12,7 @@ import {
 } from '../../src/job/answer/live-keys.ts'
 import type { Signing } from '../../src/job/answer/result.ts'
 import { commonFeatures, SPEAKING } from '../../src/job/envelope/features.ts'
-import { describeError } from '../../src/log.ts'
+import { describeError } from '../../src/logger.ts'
 import { every } from '../../src/recurring.ts'
 import type { ClientKey } from '../../src/store/access/clients.ts'
 import * as liveKeys from '../../src/store/access/live-keys.ts'

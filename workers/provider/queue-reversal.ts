@@ -5,7 +5,7 @@
 import { type Claims, sign } from '../../src/job/envelope/envelope.ts'
 import { jobId } from '../../src/job/envelope/ids.ts'
 import { isSystemClient } from '../../src/job/system-clients.ts'
-import { describeError } from '../../src/log.ts'
+import { describeError } from '../../src/logger.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
 import type { ProviderDeps } from './deps.ts'

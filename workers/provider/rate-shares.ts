@@ -2,7 +2,7 @@
 // store about once a second, sooner if demand shifts. It ends if it isn't renewed for too long, and is given back when
 // the process stops. src/scheme/rate-allocation.ts computes the shares.
 import { randomInt, randomUUID } from 'node:crypto'
-import type { Logger } from '../../src/log.ts'
+import type { Logger } from '../../src/logger.ts'
 import { every } from '../../src/recurring.ts'
 import type { SchemeRate } from '../../src/scheme/open.ts'
 import {

@@ -1,7 +1,7 @@
 // Gives each token the fingerprints under the versions of their key that the phase names: in BOTH the next version beside the
 // former, in NEW the next version alone. It uses the same table, lease and pace as a re-encryption. The work of a phase ends
 // with a whole pass over all tokens that found nothing to do.
-import { describeError } from '../../src/log.ts'
+import { describeError } from '../../src/logger.ts'
 import * as reseals from '../../src/store/reseal/reseals.ts'
 import { assertTurn } from '../../src/store/token/card-phases.ts'
 import { type DueSet, type DueToken, findSet } from '../../src/store/token/card-renewal.ts'

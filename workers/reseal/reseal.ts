@@ -2,7 +2,7 @@
 // than the active one. It writes its place with each set, so that another worker can go on from there. It repeats whole
 // passes until one that began after the last writer of a former version has found nothing.
 import { randomUUID } from 'node:crypto'
-import { describeError } from '../../src/log.ts'
+import { describeError } from '../../src/logger.ts'
 import { every } from '../../src/recurring.ts'
 import * as dataKeys from '../../src/store/access/data-keys.ts'
 import { LostRace } from '../../src/store/pool.ts'

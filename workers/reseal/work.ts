@@ -1,7 +1,7 @@
 // A re-encryption under the lease of one worker, and how the worker waits. What it does under the lease is in reseal.ts and
 // card-passes.ts.
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Logger } from '../../src/log.ts'
+import type { Logger } from '../../src/logger.ts'
 import { BEAT } from '../../src/store/access/beat.ts'
 import * as processes from '../../src/store/access/processes.ts'
 import { LostRace, type Store } from '../../src/store/pool.ts'

@@ -4,7 +4,7 @@
 // outdated. Nothing is decided here.
 
 import { toFault } from '../../src/errors.ts'
-import { describeError, type Logger } from '../../src/log.ts'
+import { describeError, type Logger } from '../../src/logger.ts'
 import { ALONE, gather } from '../../src/queue/gather.ts'
 import { levelOfFailure } from '../../src/server-error.ts'
 import * as receipts from '../../src/store/job/receipts.ts'

@@ -1,7 +1,7 @@
 // Sends a stored act with its proof, waits a little for the verdict, and keeps it with the act; says later what it was.
 
 import type { Act } from '../../../src/job/system/act.ts'
-import { describeError } from '../../../src/log.ts'
+import { describeError } from '../../../src/logger.ts'
 import * as pendingActs from '../../../src/store/console/pending-acts.ts'
 import { AFTER_MS } from '../act-sender.ts'
 import type { ConsoleDeps } from '../deps.ts'

@@ -1,5 +1,5 @@
 // Reads what the page of one batch shows, for one sight: the same for the page and for the streams of those who watch it.
-import { describeError } from '../../../src/log.ts'
+import { describeError } from '../../../src/logger.ts'
 import { type BatchState, stateOf } from '../../../src/store/batch/batch-state.ts'
 import * as seenRows from '../../../src/store/console/audit/rows.ts'
 import type { SeenSample } from '../../../src/store/console/batch-samples.ts'

@@ -1,5 +1,5 @@
 // Why a batch is stalled, as `batch show` says it, as far as the person may know it and it can be found in short time.
-import { describeError } from '../../../src/log.ts'
+import { describeError } from '../../../src/logger.ts'
 import * as seenClients from '../../../src/store/access/seen-clients.ts'
 import * as seenStall from '../../../src/store/batch/stall.ts'
 import type { SeenBatch } from '../../../src/store/console/batches.ts'

@@ -3,7 +3,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { Fault } from '../../../src/errors.ts'
-import { describeError } from '../../../src/log.ts'
+import { describeError } from '../../../src/logger.ts'
 import * as displays from '../../../src/store/console/installation/displays.ts'
 import { entitiesOf, sightOf } from '../../../src/store/sight.ts'
 import { type ConsoleApp, OPEN } from '../app.ts'

@@ -4,7 +4,7 @@
 import * as client from 'openid-client'
 import type { Clock } from '../../../src/clock.ts'
 import { isSubject } from '../../../src/job/system/account.ts'
-import type { Logger } from '../../../src/log.ts'
+import type { Logger } from '../../../src/logger.ts'
 import { type Outbound, OutboundError } from '../../../src/outbound.ts'
 import type { Secret } from '../../../src/secret.ts'
 import type { OpenIdSettings } from './settings.ts'

@@ -9,7 +9,7 @@ import { isAnswerTo, type Result, type SentJob } from '../../../src/job/answer/r
 import { envelopeDigest } from '../../../src/job/envelope/digest.ts'
 import { receiptId as receiptIdOf, refusalResultId } from '../../../src/job/envelope/ids.ts'
 import { REVERSAL_STATUSES, type ReversalStatus } from '../../../src/job/problem.ts'
-import { describeError, type Logger } from '../../../src/log.ts'
+import { describeError, type Logger } from '../../../src/logger.ts'
 import { settlesWithin } from '../../../src/queue/bounded-call.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
 import { levelOfFailure } from '../../../src/server-error.ts'

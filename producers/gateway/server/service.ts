@@ -1,6 +1,6 @@
 // A service that an HTTP server of the product offers, and what the server itself needs, whatever its routes.
 import type { Health } from '../../../src/health.ts'
-import type { Logger } from '../../../src/log.ts'
+import type { Logger } from '../../../src/logger.ts'
 import type { Tracer } from '../../../src/trace/tracer.ts'
 import type { GatewayApp } from '../app.ts'
 import type { DocumentNotes } from '../document/notes.ts'

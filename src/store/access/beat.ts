@@ -2,7 +2,7 @@
 // heartbeat means.
 import { randomUUID } from 'node:crypto'
 import { availableParallelism, hostname, loadavg } from 'node:os'
-import type { Logger } from '../../log.ts'
+import type { Logger } from '../../logger.ts'
 import { every } from '../../recurring.ts'
 import { readVersion } from '../../version.ts'
 import { countConnectionsMax } from '../connection/connection.ts'

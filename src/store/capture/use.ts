@@ -1,7 +1,7 @@
 // When capture keys were last used, and by which client, as one process knows it. It is written at most once a minute,
 // outside the transactions of jobs; a process that is killed loses its last minute.
 import type { Clock } from '../../clock.ts'
-import type { Logger } from '../../log.ts'
+import type { Logger } from '../../logger.ts'
 import { every } from '../../recurring.ts'
 import * as captureKeys from '../access/capture-keys.ts'
 import type { Db } from '../pool.ts'

@@ -3,7 +3,7 @@
 import pg from 'pg'
 import { startTimeLimit } from '../../clock.ts'
 import { ConfigError } from '../../config.ts'
-import type { Logger } from '../../log.ts'
+import type { Logger } from '../../logger.ts'
 import { type Finder, finderOf, type Watched } from './finder.ts'
 import { PlacedClient } from './placed-client.ts'
 import { readServerStateIfAllowed, type ServerState, Unfit } from './server-state.ts'

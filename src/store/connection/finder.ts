@@ -2,7 +2,7 @@
 // shared, kept for one second, and forgotten when a connection is lost. The finder asks the hosts over connections of
 // its own.
 import { ConfigError } from '../../config.ts'
-import type { Logger } from '../../log.ts'
+import type { Logger } from '../../logger.ts'
 import * as clusterRecord from './cluster-record.ts'
 import { type Address, type Host, readAddress } from './hosts.ts'
 import { PlacedClient } from './placed-client.ts'

@@ -1,6 +1,6 @@
 // Tells of a row that grants rights, or says where something goes, and that tokenmill did not write: a count and a log line.
 // The reader treats the row as absent.
-import type { Logger } from '../../log.ts'
+import type { Logger } from '../../logger.ts'
 import type { MetricsRegistry } from '../../metrics.ts'
 import { GRANT_KINDS, type GrantKind } from './grants.ts'
 

@@ -37,7 +37,7 @@ it.each(['is killed', 'hangs'])(
     const env = { ...process.env, KILLED_FILE: join(folder, how), ...(how === 'hangs' && { HANGS: 'yes' }) }
     const cell = openCell(SCRIPT, env, { hungMs: 3_000 })
     const run = (attempt: number) =>
-      cell.run({ ...job, attempt }, new AbortController().signal, { log: silent } as LineDeps)
+      cell.run({ ...job, attempt }, new AbortController().signal, { log: silent } as unknown as LineDeps)
     const first = await run(1)
     expect(first).toEqual({ retryInMs: expect.any(Number) })
     expect(await run(2)).toEqual({ done: true })

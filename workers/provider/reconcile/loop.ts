@@ -1,7 +1,7 @@
 // Reconciles due rows without a job: provisionings and deletions that the loop calls for, calls whose processes died,
 // notifications of networks, lost reversals. Several processes may do this at the same time.
 import { setTimeout as pause } from 'node:timers/promises'
-import { describeError } from '../../../src/log.ts'
+import { describeError } from '../../../src/logger.ts'
 import { every } from '../../../src/recurring.ts'
 import * as receipts from '../../../src/store/job/receipts.ts'
 import * as intents from '../../../src/store/provider/scheme-intents.ts'
