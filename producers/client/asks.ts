@@ -2,15 +2,17 @@
 // same. Which kinds there are is handed in (composition.ts).
 import { createHash } from 'node:crypto'
 import { assert, type Refusal, refuse } from '../../src/errors.ts'
-import type { KindEntry } from '../../src/job/catalogue.ts'
 import { requestText } from '../../src/job/envelope/digest.ts'
 import type { Ask } from '../ask.ts'
 
 export interface AskEntry {
-  entry: Pick<KindEntry, 'hasBlock' | 'sequenced'>
   check: (request: never) => Ask | Refusal
   /** The text by which two requests of the kind count as the same. The vault compares the same text. */
   digestText: (ask: Ask) => string
+  /** The job carries its records as an encrypted block. */
+  hasBlock?: true
+  /** The request may hold `sequence`, because the kind changes an existing token. */
+  sequenced?: true
 }
 
 /** By kind. */
@@ -31,7 +33,7 @@ export function withoutBlock({ kind, request }: Ask): string {
 export function askOf(asks: Asks, kind: string, request: unknown, block?: string): Ask | Refusal {
   const found = asks.get(kind)
   if (!found) return refuse('field_value', 'body.kind')
-  if (found.entry.hasBlock !== (block !== undefined)) {
+  if ((found.hasBlock === true) !== (block !== undefined)) {
     return block === undefined ? refuse('field_required', 'body.block') : refuse('field_unknown', 'body.block')
   }
   const ask = (found.check as (request: unknown) => Ask | Refusal)(request)
@@ -40,7 +42,7 @@ export function askOf(asks: Asks, kind: string, request: unknown, block?: string
 
 /** Whether a checked ask may have a `sequence`. */
 export function isSequenced(asks: Asks, ask: Ask): boolean {
-  return known(asks, ask).entry.sequenced
+  return known(asks, ask).sequenced === true
 }
 
 /** SHA-256, in base64url, of the text by which two requests with one jti count as the same. */

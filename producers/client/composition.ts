@@ -1,5 +1,5 @@
-// The kinds that a client may send, of the core and of the features. A missing kind doesn't compile.
-import { KINDS, type Kind } from '../../src/job/composition.ts'
+// The kinds that a client may send, of the core and of the features: what a sender must know of each. The catalogue
+// (src/job/composition.ts) has what else a worker knows, and the kinds that belong to system clients.
 import { ledgerText } from '../../src/job/envelope/digest.ts'
 import { TokenBatch } from '../../src/job/token-batch.ts'
 import { TransactionBatch } from '../../src/job/transaction-batch.ts'
@@ -12,30 +12,49 @@ import { tokenLifecycle } from '../token-lifecycle.ts'
 import { tokenUpdate } from '../token-update.ts'
 import { type AskEntry, type Asks, wholeRequest, withoutBlock } from './asks.ts'
 
-/** The kinds that a client may send; the others belong to system clients. */
-export type ClientKind = { [K in Kind]: (typeof KINDS)[K]['systemOnly'] extends true ? never : K }[Kind]
-
-const BY_KIND: Readonly<Record<ClientKind, AskEntry>> = {
-  'token-create': { entry: KINDS['token-create'], check: tokenCreate, digestText: wholeRequest },
-  'token-update': { entry: KINDS['token-update'], check: tokenUpdate, digestText: wholeRequest },
-  'token-lifecycle': { entry: KINDS['token-lifecycle'], check: tokenLifecycle, digestText: wholeRequest },
-  'scheme-token': { entry: KINDS['scheme-token'], check: schemeToken, digestText: wholeRequest },
+const BY_KIND = {
+  'token-create': {
+    check: tokenCreate,
+    digestText: wholeRequest,
+  },
+  'token-update': {
+    check: tokenUpdate,
+    digestText: wholeRequest,
+    sequenced: true,
+  },
+  'token-lifecycle': {
+    check: tokenLifecycle,
+    digestText: wholeRequest,
+    sequenced: true,
+  },
+  'scheme-token': {
+    check: schemeToken,
+    digestText: wholeRequest,
+    sequenced: true,
+  },
   'token-batch': {
-    entry: KINDS['token-batch'],
     check: request => check('token-batch', TokenBatch, request),
     digestText: withoutBlock,
+    hasBlock: true,
   },
   'transaction-batch': {
-    entry: KINDS['transaction-batch'],
     check: request => check('transaction-batch', TransactionBatch, request),
     digestText: ({ request }) => ledgerText(request),
   },
-  reference: { entry: KINDS.reference, check: reference, digestText: wholeRequest },
-  report: { entry: KINDS.report, check: report, digestText: wholeRequest },
-}
+  reference: {
+    check: reference,
+    digestText: wholeRequest,
+  },
+  report: {
+    check: report,
+    digestText: wholeRequest,
+  },
+} as const satisfies Readonly<Record<string, AskEntry>>
+
+export type ClientKind = keyof typeof BY_KIND
 
 export function isClientKind(kind: unknown): kind is ClientKind {
   return typeof kind === 'string' && Object.hasOwn(BY_KIND, kind)
 }
 
-export const ASKS: Asks = new Map(Object.entries(BY_KIND))
+export const ASKS: Asks = new Map<string, AskEntry>(Object.entries(BY_KIND))

@@ -16,7 +16,7 @@ import {
 } from '../../src/job/answer/live-keys.ts'
 import { signText } from '../../src/job/envelope/envelope.ts'
 import type { Queues } from '../../src/queue/engine.ts'
-import { openRedis } from '../../src/queue/open.ts'
+import { openRedis } from '../../src/queue/open-redis.ts'
 import { describeRedis, redisUrl } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 import { answerWhenSent, lifecycle, makeParties, type Parties, silent } from './bundle.ts'

@@ -2,7 +2,7 @@
 // by the tests.
 import { createPublicKey, type JsonWebKey } from 'node:crypto'
 import { openInbox } from '../../producers/results.ts'
-import { openRedis } from '../../src/queue/open.ts'
+import { openRedis } from '../../src/queue/open-redis.ts'
 import { silent } from './bundle.ts'
 
 const [url = '', prefix = '', clientId = '', jwk = '', results = '', lockMs = ''] = process.argv.slice(2)

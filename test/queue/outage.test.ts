@@ -1,7 +1,8 @@
 // A queue server that goes away: producers are told within seconds, workers go on when it is back, no job is lost.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Queues } from '../../src/queue/engine.ts'
-import { openPostgres, openRedis } from '../../src/queue/open.ts'
+import { openPostgres } from '../../src/queue/open-postgres.ts'
+import { openRedis } from '../../src/queue/open-redis.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 import { findRedis, type RedisServer, startRedis } from '../support/redis.ts'
 import { until } from '../support/until.ts'

@@ -3,7 +3,7 @@ import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ConfigError } from '../../src/config.ts'
 import type { Queues } from '../../src/queue/engine.ts'
-import { openPostgres } from '../../src/queue/open.ts'
+import { openPostgres } from '../../src/queue/open-postgres.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 import { keptLog, openPool, recorder, upgrade } from './bundle.ts'
 

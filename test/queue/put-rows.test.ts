@@ -2,7 +2,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Queues } from '../../src/queue/engine.ts'
-import { openPostgres } from '../../src/queue/open.ts'
+import { openPostgres } from '../../src/queue/open-postgres.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 import { keptLog, openPool, upgrade } from './bundle.ts'
 

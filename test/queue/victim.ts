@@ -1,6 +1,7 @@
 // A worker process to be killed: takes a job and never ends it. Run by the tests, with its queue as the argument.
 import { pino } from 'pino'
-import { openPostgres, openRedis } from '../../src/queue/open.ts'
+import { openPostgres } from '../../src/queue/open-postgres.ts'
+import { openRedis } from '../../src/queue/open-redis.ts'
 import { openPool } from './bundle.ts'
 
 const [url = '', prefix = '', queue = '', lockMs = '', processId] = process.argv.slice(2)

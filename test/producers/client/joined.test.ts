@@ -7,7 +7,7 @@ import { type Client, connect } from '../../../producers/client.ts'
 import { resultsQueue } from '../../../src/job/catalogue.ts'
 import { jobId } from '../../../src/job/envelope/ids.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
-import { openRedis } from '../../../src/queue/open.ts'
+import { openRedis } from '../../../src/queue/open-redis.ts'
 import { describeRedis, redisUrl } from '../../support/engines.ts'
 import { answerWhenSent, fakeWorker, lifecycle, makeParties, type Parties, silent } from '../bundle.ts'
 

@@ -9,7 +9,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { Totals } from '../../../producers/submit/progress.ts'
 import { exitStatus, type SubmitFile, submitFile } from '../../../producers/submit/submit.ts'
 import type { Queues } from '../../../src/queue/engine.ts'
-import { openRedis } from '../../../src/queue/open.ts'
+import { openRedis } from '../../../src/queue/open-redis.ts'
 import { describeRedis, redisUrl } from '../../support/engines.ts'
 import { until } from '../../support/until.ts'
 import {
