@@ -2,7 +2,6 @@
 // publish a list of live keys (src/job/live-keys.ts). The check is slow rather than wrong, and without a list it says
 // nothing.
 import type { Clock } from '../src/clock.ts'
-import { ConfigError } from '../src/config.ts'
 import { keyHash, LIVE_KEYS, type LiveKeys } from '../src/job/answer/live-keys.ts'
 import type { Queues } from '../src/queue/engine.ts'
 import type { Credentials } from './client/client-file.ts'
@@ -13,17 +12,6 @@ export type KeyState = { is: 'live' | 'gone' } | { is: 'unknown'; why?: string }
 
 /** One check; it is repeated while somebody waits for an answer. A rejection says nothing about the key. */
 export type KeyCheck = () => Promise<KeyState>
-
-/** The installation accepts no job with this key: the key is revoked, retired or another installation's. */
-export class KeyNotLiveError extends ConfigError {
-  override name = 'KeyNotLiveError'
-
-  constructor({ clientId, kid }: { clientId: string; kid: string }) {
-    super(
-      `the installation takes nothing from client ${clientId} under key ${kid}: it is unknown there, revoked or past its end. Use the client's current file, or ask the operator`,
-    )
-  }
-}
 
 const UNKNOWN_BECAUSE = {
   none: 'no worker says which keys are live',

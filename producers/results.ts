@@ -2,16 +2,14 @@
 // its results to the caller, and acknowledges the delivery when the caller has handled all of them. Delivery is at least
 // once; `once` skips repeats.
 
-import type { Result, ResultEvent } from '../src/job/answer/result.ts'
 import { type OpenedDelivery, openDelivery } from '../src/job/answer/result-set.ts'
 import { resultsQueue } from '../src/job/catalogue.ts'
 import type { InstallationKeys } from '../src/job/envelope/installation-jws.ts'
 import { isQueueEvent } from '../src/job/event.ts'
 import { describeError, type Logger } from '../src/logger.ts'
 import type { Disposition, Queues, ReceivedJob } from '../src/queue/engine.ts'
+import type { Acknowledged, Delivery } from './client/interface.ts'
 import { openSemaphore } from './client/semaphore.ts'
-
-export type Delivery = Result | ResultEvent
 
 /** The installation's keys that a reader trusts, and a function that finds newer ones. */
 export interface TrustedKeys {
@@ -41,12 +39,6 @@ export interface InboxOptions {
   /** Called once with one line, if a result by an unknown key comes. */
   tell?: ((line: string) => void) | undefined
 }
-
-/**
- * `unknown`: an event of a type that isn't known here, which is ignored. `unproved`: its key stayed unknown for 24 h; it is
- * in the queue's failed set.
- */
-export type Acknowledged = 'taken' | 'forged' | 'unclaimed' | 'unknown' | 'unproved'
 
 export const NOTHING_ACKNOWLEDGED: Readonly<Record<Acknowledged, number>> = {
   taken: 0,

@@ -2,7 +2,8 @@
 // the engine and local workers. With REDIS_URL, but without TOKENMILL_EMBEDDED, this file opens no store.
 import { join } from 'node:path'
 import { type Credentials, readCredentials } from '../../producers/client/client-file.ts'
-import { type KeyCheck, KeyNotLiveError } from '../../producers/live-key.ts'
+import { KeyNotLiveError } from '../../producers/client/errors.ts'
+import type { KeyCheck } from '../../producers/live-key.ts'
 import { ConfigError, storeMode } from '../../src/config.ts'
 import { PortInUse } from '../../src/ops.ts'
 import type { Queues } from '../../src/queue/engine.ts'

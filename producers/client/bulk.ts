@@ -8,30 +8,8 @@ import { receiptId, resultId } from '../../src/job/envelope/ids.ts'
 import type { NameRule } from '../../src/job/envelope/names.ts'
 import { clearNumbersOf, withoutOwnPan } from '../../src/job/pan-in-names.ts'
 import { ClosedError, RefusedError } from './errors.ts'
+import type { Answered, BulkItem, BulkOptions } from './interface.ts'
 import { openSemaphore } from './semaphore.ts'
-
-export interface BulkItem {
-  kind: string
-  request: unknown
-  block?: string | undefined
-  jti?: string | undefined
-  reference?: string | undefined
-  sequence?: number | undefined
-  traceparent?: string | undefined
-}
-
-/** An item and its result. */
-export interface Answered<T extends BulkItem> {
-  item: T
-  result: Result
-}
-
-export interface BulkOptions {
-  /** How many asks may be sent without the caller having received their results (1,000). */
-  inFlight?: number
-  /** BullMQ's priority: a whole number from 0, which comes first, to 2,097,151 (default 10). */
-  priority?: number
-}
 
 export interface Posted {
   answer: Promise<Result>

@@ -3,22 +3,7 @@ import { refuse } from '../../src/errors.ts'
 import { encryptCard as seal } from '../../src/vault/capture/encrypt.ts'
 import type { Credentials } from './client-file.ts'
 import { RefusedError } from './errors.ts'
-
-/** A card with the field names of the interface. Months and years are numbers or texts. */
-export interface CardToEncrypt {
-  cardNumber: string
-  expiryMonth?: number | string
-  expiryYear?: number | string
-  cardholderName?: string
-  sequenceNumber?: number | string
-  startMonth?: number | string
-  startYear?: number | string
-}
-
-export interface EncryptedCard {
-  encrypted_card: string
-  public_key_alias: string
-}
+import type { CardToEncrypt, EncryptedCard } from './interface.ts'
 
 /**
  * Encrypts a card. `now` (ms since the epoch) becomes `captureTime`. Throws `TypeError` if the credentials hold no

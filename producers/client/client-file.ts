@@ -17,6 +17,7 @@ import { type PublicCaptureKey, readPublicCaptureKey } from '../../src/vault/cap
 import { importPublicJwk, Jwk } from '../../src/vault/client-key.ts'
 import { PRIVATE_MEMBERS } from '../../src/vault/jwe-key.ts'
 import { type KnownKeys, learnKeys } from '../../src/vault/key-statement.ts'
+import type { GivenCredentials } from './interface.ts'
 import { newKeysPath, readNewKeys } from './trusted-keys.ts'
 
 const CaptureKeyEntry = z.strictObject({ alias: alias(), public_key_file: z.string().min(1) })
@@ -73,22 +74,46 @@ export async function readCredentials(path: string): Promise<Credentials> {
     throw new ConfigError(`${path}: signing_key_file names no file; put the place of the client's private JWK there`)
   const statements = await readNewKeys(newKeysPath(path))
   return {
+    ...credentialsIn(file, statements),
+    signingKey: await readSigningKey(beside(path, keyFile), file.client_id),
+    captureKeys: await readCaptureKeys(path, file, statements),
+    newKeys: { file: newKeysPath(path), statements },
+  }
+}
+
+/** As `readCredentials`. Keys that the installation announces are kept in memory only. */
+export async function takeCredentials({ file, signingKey, captureKeys = {} }: GivenCredentials): Promise<Credentials> {
+  const checked = checkFile('credentials.file', file)
+  const texts = { jwe: captureKeys.jwe && JSON.stringify(captureKeys.jwe), pgp: captureKeys.pgp }
+  return {
+    ...credentialsIn(checked, []),
+    signingKey: signingKeyIn('credentials.signingKey', signingKey, checked.client_id),
+    captureKeys: await captureKeysIn(checked, [], async form => texts[form]),
+  }
+}
+
+function credentialsIn(
+  file: ClientFile,
+  statements: readonly string[],
+): Omit<Credentials, 'signingKey' | 'captureKeys'> {
+  return {
     userId: file.user_id,
     entityId: file.entity_id,
     audience: file.audience,
     tokenScope: file.token_scope,
     baseUrl: file.base_url,
-    signingKey: await readSigningKey(beside(path, keyFile), file.client_id),
     names: file.names,
-    captureKeys: await readCaptureKeys(path, file, statements),
     installationKeys: readInstallationKeys(file, statements),
-    newKeys: { file: newKeysPath(path), statements },
   }
 }
 
 /** Reads the file alone, without its keys. */
 export async function readClientFile(path: string): Promise<ClientFile> {
-  const parsed = ClientFile.safeParse(parseJson(path, await readText(path)))
+  return checkFile(path, parseJson(path, await readText(path)))
+}
+
+function checkFile(path: string, content: unknown): ClientFile {
+  const parsed = ClientFile.safeParse(content)
   if (parsed.success) return parsed.data
   const issue = parsed.error.issues[0]
   const where = issue?.path.join('.') || (issue?.code === 'unrecognized_keys' ? issue.keys.join(', ') : 'the file')
@@ -104,15 +129,30 @@ export async function readCaptureKeys(
   file: ClientFile,
   newKeys: readonly string[] = [],
 ): Promise<Credentials['captureKeys']> {
+  return captureKeysIn(file, newKeys, (_, name) => readText(beside(path, name)))
+}
+
+/** `textOf`: the text of the key of a form; undefined if the caller has none. */
+async function captureKeysIn(
+  file: ClientFile,
+  newKeys: readonly string[],
+  textOf: (form: 'jwe' | 'pgp', name: string) => Promise<string | undefined>,
+): Promise<Credentials['captureKeys']> {
   const trust = { audience: file.audience, entityId: file.entity_id, keys: readInstallationKeys(file, newKeys) }
-  const read = async (entry: z.infer<typeof CaptureKeyEntry> | undefined) =>
-    entry && readPublicCaptureKey(entry.alias, await readText(beside(path, entry.public_key_file)), trust)
-  return { jwe: await read(file.capture_keys.jwe), pgp: await read(file.capture_keys.pgp) }
+  const read = async (form: 'jwe' | 'pgp') => {
+    const entry = file.capture_keys[form]
+    const text = entry && (await textOf(form, entry.public_key_file))
+    return text === undefined ? undefined : readPublicCaptureKey(entry?.alias ?? '', text, trust)
+  }
+  return { jwe: await read('jwe'), pgp: await read('pgp') }
 }
 
 /** Reads a private JWK. The `kid` is the JWK's own, else its thumbprint, as at registration. */
 export async function readSigningKey(path: string, owner: string): Promise<SigningKey> {
-  const json = parseJson(path, await readText(path))
+  return signingKeyIn(path, parseJson(path, await readText(path)), owner)
+}
+
+function signingKeyIn(path: string, json: unknown, owner: string): SigningKey {
   try {
     const jwk = Jwk.parse(json)
     const { alg, kid } = importPublicJwk(publicPart(jwk))

@@ -1,5 +1,6 @@
-// The kinds that a client may send, of the core and of the features: what a sender must know of each. The catalogue
+// What a sender must know of each kind that clients send, of the core and of the features. A missing kind doesn't compile. The catalogue
 // (src/job/composition.ts) has what else a worker knows, and the kinds that belong to system clients.
+import type { ClientKind } from '../../src/job/choices.ts'
 import { ledgerText } from '../../src/job/envelope/digest.ts'
 import { TokenBatch } from '../../src/job/token-batch.ts'
 import { TransactionBatch } from '../../src/job/transaction-batch.ts'
@@ -12,7 +13,7 @@ import { tokenLifecycle } from '../token-lifecycle.ts'
 import { tokenUpdate } from '../token-update.ts'
 import { type AskEntry, type Asks, wholeRequest, withoutBlock } from './asks.ts'
 
-const BY_KIND = {
+const BY_KIND: Readonly<Record<ClientKind, AskEntry>> = {
   'token-create': {
     check: tokenCreate,
     digestText: wholeRequest,
@@ -49,12 +50,10 @@ const BY_KIND = {
     check: report,
     digestText: wholeRequest,
   },
-} as const satisfies Readonly<Record<string, AskEntry>>
-
-export type ClientKind = keyof typeof BY_KIND
+}
 
 export function isClientKind(kind: unknown): kind is ClientKind {
   return typeof kind === 'string' && Object.hasOwn(BY_KIND, kind)
 }
 
-export const ASKS: Asks = new Map<string, AskEntry>(Object.entries(BY_KIND))
+export const ASKS: Asks = new Map(Object.entries(BY_KIND))

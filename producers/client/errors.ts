@@ -1,5 +1,6 @@
 // The errors that a client throws, besides a `Fault` of the queue. A refusal by the vault isn't an error: it arrives as
 // a result.
+import { ConfigError } from '../../src/config.ts'
 import { fieldsOf, type Refusal } from '../../src/errors.ts'
 import { failureOf, type Problem, problemOf } from '../../src/job/problem.ts'
 
@@ -34,5 +35,26 @@ export class ClosedError extends Error {
 
   constructor() {
     super('the client was closed')
+  }
+}
+
+/** The installation accepts no job with this key: the key is revoked, retired or another installation's. */
+export class KeyNotLiveError extends ConfigError {
+  override name = 'KeyNotLiveError'
+
+  constructor({ clientId, kid }: { clientId: string; kid: string }) {
+    super(
+      `the installation takes nothing from client ${clientId} under key ${kid}: it is unknown there, revoked or past its end. Use the client's current file, or ask the operator`,
+    )
+  }
+}
+
+/** No queue server that can be used answered. */
+export class ConnectError extends ConfigError {
+  override name = 'ConnectError'
+
+  constructor(message: string, cause?: unknown) {
+    super(message)
+    this.cause = cause
   }
 }

@@ -1,19 +1,11 @@
 // The jobs that wait for their result: each is kept until its result is found on the results queue, and is sent again
 // until then. Queues are handled elsewhere.
 import type { Refusal } from '../../src/errors.ts'
-import { isAbout, isAnswerTo, type Result, type SentJob } from '../../src/job/answer/result.ts'
+import { isAbout, isAnswerTo, type Result } from '../../src/job/answer/result.ts'
 import { reasonsIn } from '../../src/job/problem.ts'
 import type { Signed } from '../envelope.ts'
 import { ClosedError, UnansweredError } from './errors.ts'
-
-/**
- * Names a job that was sent, and what it asks for: only an answer to that is its result. A caller may store it, and another
- * process can later ask for the result with it.
- */
-export interface Handle extends SentJob {
-  jti: string
-  receiptId: string
-}
+import type { Handle } from './interface.ts'
 
 export interface Job {
   handle: Handle

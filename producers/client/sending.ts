@@ -17,35 +17,10 @@ import { holdsCard, type Signed, signAsk } from '../envelope.ts'
 import { type Asks, askOf, digestOf, isSequenced } from './asks.ts'
 import type { Credentials } from './client-file.ts'
 import { ClosedError, RefusedError } from './errors.ts'
-import { type Claim, type Handle, type Job, openJobs } from './jobs.ts'
+import type { Handle, SubmitOptions } from './interface.ts'
+import { type Claim, type Job, openJobs } from './jobs.ts'
 import { openSemaphore } from './semaphore.ts'
 import type { TrustedKeys } from './trusted-keys.ts'
-
-export interface SubmitOptions {
-  /**
-   * The idempotency key (jti). Set it if your own code may repeat the request, so that the request takes effect once.
-   */
-  jti?: string | undefined
-  reference?: string | undefined
-  sequence?: number | undefined
-  expiresInMs?: number | undefined
-  /** BullMQ's priority: a whole number from 0, which comes first and is the default, to 2,097,151. */
-  priority?: number | undefined
-  /** The encrypted records of a `token-batch` (token-batch.ts). */
-  block?: string | undefined
-  /**
-   * The caller's `traceparent` (W3C Trace Context, version 00), whose trace the job joins. The installation decides
-   * whether the trace is recorded.
-   */
-  traceparent?: string | undefined
-  /**
-   * For a `token-batch`: the result may tell of records in columns (`columns` of the result), which lack the records'
-   * references. Only with a results queue of this process's own, and unless `resultSets` is false. A result may still
-   * tell of all records in rows. And a result may come in columns although its caller didn't ask, if the same job was
-   * asked for with it before: one with the same jti that still waits here or on the queue.
-   */
-  resultColumns?: boolean | undefined
-}
 
 export interface SendingDeps {
   /** The kinds that may be sent. */

@@ -84,7 +84,7 @@ const ROOMS: Record<string, readonly string[]> = {
   ],
 }
 /** They open what other folders get as arguments, so they may import everything. */
-const FREE = ['cli', 'bin', 'test', 'bench']
+const FREE = ['cli', 'clients', 'bin', 'test', 'bench']
 const MAIN = /^(workers|producers(\/[a-z-]+)?)\/main\.ts$/
 
 /** package → the rooms or files that may name it. */

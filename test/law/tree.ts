@@ -29,7 +29,7 @@ export function importsOf(text: string): string[] {
 export function readTree(folder: string): SourceFile[] {
   const entries = readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
   return entries
-    .filter(entry => entry.isFile() && !/\/(out|node_modules)(\/|$)/.test(entry.parentPath))
+    .filter(entry => entry.isFile() && !/\/(out|node_modules|dist)(\/|$)/.test(entry.parentPath))
     .map(entry => relative(root, join(entry.parentPath, entry.name)))
     .map(path => {
       const text = readFileSync(join(root, path), 'utf8')
@@ -45,7 +45,7 @@ export function targetsOf({ path, imports }: SourceFile): string[] {
     .filter(target => existsSync(join(root, target)))
 }
 
-export const tree = ['cli', 'src', 'producers', 'workers', 'bin', 'test', 'bench'].flatMap(readTree)
+export const tree = ['cli', 'clients', 'src', 'producers', 'workers', 'bin', 'test', 'bench'].flatMap(readTree)
 export const code = tree.filter(file => file.path.endsWith('.ts'))
 export const product = code.filter(file => /^(cli|src|producers|workers)\//.test(file.path))
 

@@ -5,7 +5,8 @@
 import { every } from '../../../src/recurring.ts'
 import * as intake from '../../../src/store/batch/intake.ts'
 import * as operations from '../../../src/store/job/operations.ts'
-import { type Delivery, openInbox } from '../../results.ts'
+import type { Delivery } from '../../client/interface.ts'
+import { openInbox } from '../../results.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { recordAnswers } from './operations.ts'
 

@@ -1,6 +1,7 @@
 // When unanswered jobs are due to be sent again, and which result is the answer to a job.
 import { expect, it } from 'vitest'
-import { type Handle, type Job, openJobs } from '../../../producers/client/jobs.ts'
+import type { Handle } from '../../../producers/client/interface.ts'
+import { type Job, openJobs } from '../../../producers/client/jobs.ts'
 import type { Result } from '../../../src/job/answer/result.ts'
 
 const HANDLE: Handle = { jti: 'j', receiptId: 'r', kind: 'token-create', answers: 'asked', envelope: 'own' }

@@ -1,0 +1,25 @@
+// What `tokenmill-client` exports.
+import './node-version.ts'
+
+export {
+  ClosedError,
+  ConnectError,
+  KeyNotLiveError,
+  RefusedError,
+  UnansweredError,
+} from '../../producers/client/errors.ts'
+export type {
+  Acknowledged,
+  Answered,
+  BulkOptions,
+  CardToEncrypt,
+  Delivery,
+  EncryptedCard,
+  GivenCredentials,
+  Handle,
+} from '../../producers/client/interface.ts'
+export { ConfigError } from '../../src/config.ts'
+export { Fault } from '../../src/errors.ts'
+export type { Result, ResultEvent } from '../../src/job/answer/result.ts'
+export { type BulkItem, type Client, type ConnectOptions, connect, type RequestKind, type Requests } from './connect.ts'
+export type { ClientLog } from './log.ts'
