@@ -1,6 +1,6 @@
 // Defines the arguments and options of `tokenmill batch`. The code that runs it is loaded only when it is needed.
 import { type Command, Option } from 'commander'
-import { BATCH_STATES } from '../../src/store/batch/batch-state.ts'
+import { BATCH_STATES } from '../../src/job/choices.ts'
 import { addCommand, readCount, readMoment, withActor } from '../command.ts'
 import type { Terminal } from '../terminal.ts'
 

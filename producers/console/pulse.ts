@@ -1,6 +1,6 @@
 // Whether what works is seen, as every page needs it that would else say well of what nobody sees. Heartbeats and the looks of the
 // scheduler tell it; they are in the store (src/store/console/now.ts).
-import type { BatchState } from '../../src/store/batch/batch-state.ts'
+import type { BatchState } from '../../src/job/choices.ts'
 import type { Pulse } from '../../src/store/console/now.ts'
 import type { ShownState } from './state-mark.ts'
 

@@ -1,6 +1,6 @@
 // The state of a batch, a schedule or a run as a person sees it: a glyph, the word and a colour, always together. Grey is normal; only a state
 // that needs somebody has a colour.
-import type { BatchState } from '../../src/store/batch/batch-state.ts'
+import type { BatchState } from '../../src/job/choices.ts'
 import type { RunState } from '../../src/store/console/runs.ts'
 import { type Html, html } from './html.ts'
 

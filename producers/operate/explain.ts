@@ -1,7 +1,8 @@
 // Explains what happened to a job. A person on call may name it by a token, a receipt, a jti, a reference, a failed
 // job, a batch, or a line of its file. It changes nothing and never scans all receipts.
+
+import type { BatchState } from '../../src/job/choices.ts'
 import { receiptId } from '../../src/job/envelope/ids.ts'
-import type { BatchState } from '../../src/store/batch/batch-state.ts'
 import type { RecordFacts } from './batch-line.ts'
 import { factsOf, type JobName, type Sources, timeOf, whichAreQueued, whichAreStored } from './find-facts.ts'
 import type { JobFacts } from './job-facts.ts'

@@ -2,8 +2,9 @@
 // The command's reader (whole-reader.ts) reads everything; the console's reads what its person may see. What both ask the store
 // stands in store-reader.ts. This file holds
 // types only.
+
+import type { BatchState } from '../../src/job/choices.ts'
 import type { Batch } from '../../src/store/batch/batch-row.ts'
-import type { BatchState } from '../../src/store/batch/batch-state.ts'
 import type { Operation } from '../../src/store/job/operations.ts'
 import type { Announcement } from '../../src/store/job/outbox.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'

@@ -1,9 +1,10 @@
 // Finds the batches of a total, and refuses those of which no total can be computed.
 import { setTimeout as pause } from 'node:timers/promises'
+import type { BatchState } from '../../src/job/choices.ts'
 import { tookEffect } from '../../src/job/outcome.ts'
 import { findById } from '../../src/store/batch/batch-list.ts'
 import { type Batch, WHOLE_BATCH } from '../../src/store/batch/batch-row.ts'
-import { type BatchState, stateOf } from '../../src/store/batch/batch-state.ts'
+import { stateOf } from '../../src/store/batch/batch-state.ts'
 import { sumChunks } from '../../src/store/batch/batch-sums.ts'
 import type { Db } from '../../src/store/pool.ts'
 import { ALL } from '../../src/store/sight.ts'

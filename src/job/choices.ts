@@ -80,3 +80,16 @@ export type MimeType = (typeof MIME_TYPES)[number]
 
 /** The form of a capture key's alias. */
 export const ALIAS = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
+
+/** The states of a batch; the first one whose condition holds is its state. */
+export const BATCH_STATES = ['CANCELLED', 'FINISHED', 'PAUSED', 'ABANDONED', 'STALLED', 'OPEN', 'RUNNING'] as const
+export type BatchState = (typeof BATCH_STATES)[number]
+
+export const REPORT_STATUSES = [
+  'INITIATED',
+  'INVALID_INPUT_PARAMETERS',
+  'PROCESSING_STARTED',
+  'FAILED',
+  'SUCCESSFUL',
+] as const
+export type ReportStatus = (typeof REPORT_STATUSES)[number]

@@ -1,8 +1,6 @@
 // A report as callers see it: the public record, and the values with which a reader can verify the file.
+import type { ReportStatus } from '../job/choices.ts'
 import type { MimeType, ReportType } from '../job/report.ts'
-
-export const STATUSES = ['INITIATED', 'INVALID_INPUT_PARAMETERS', 'PROCESSING_STARTED', 'FAILED', 'SUCCESSFUL'] as const
-export type ReportStatus = (typeof STATUSES)[number]
 
 /** The members of a stored report that the record needs. Times are ms since the epoch. */
 interface Recordable {

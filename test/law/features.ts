@@ -159,6 +159,7 @@ export const FEATURES = {
     mayImport: ['ledger', 'networks'],
     paths: [
       'producers/gateway/reports',
+      'producers/http/messages/reports.ts',
       'producers/report.ts',
       'producers/schedule',
       'src/acts/schedule.ts',

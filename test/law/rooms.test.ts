@@ -58,7 +58,7 @@ const ROOMS: Record<string, readonly string[]> = {
     ...['src/job', 'src/token', 'src/queue', 'src/store', 'src/orders'],
   ],
   // What the HTTP roles have in common.
-  'producers/http': ['producers', 'src/job', 'src/queue'],
+  'producers/http': ['producers', 'src/job', 'src/token', 'src/queue'],
   // Pages for people. It has no room of keys but the one that verifies passkeys.
   'producers/console': [
     ...['producers', 'producers/http', 'producers/operate', 'producers/schedule'],

@@ -1,9 +1,9 @@
 // The search against PostgreSQL: what it finds is what plain code finds, and never another entity's.
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { REPORT_STATUSES } from '../../src/job/choices.ts'
 import { MIME_TYPES, REPORT_TYPES } from '../../src/job/report.ts'
 import { openLog } from '../../src/log.ts'
-import { STATUSES } from '../../src/report/record.ts'
 import { isParseError } from '../../src/rsql/parse-error.ts'
 import { checkPattern } from '../../src/rsql/safe-regex.ts'
 import { openStore, type Store } from '../../src/store/pool.ts'
@@ -17,7 +17,7 @@ const VISIBLE = [OWN, SISTER]
 
 function reportOf(index: number): Shown {
   const pick = <T>(list: readonly T[], salt: number) => list[(index * salt + (index >> 3)) % list.length] as T
-  const status = pick(STATUSES, 7)
+  const status = pick(REPORT_STATUSES, 7)
   const createdOn = Date.UTC(2026, 0, 1) + ((index * 7_654_321) % (5 * 86_400_000))
   const parameters = [
     {},

@@ -2,9 +2,9 @@
 // Figures change on the open page; where there is something else to show, the page is asked for anew.
 import { basename } from 'node:path'
 import { meaningOf } from '../../../src/errors.ts'
+import type { BatchState } from '../../../src/job/choices.ts'
 import { OUTCOMES, type Outcome } from '../../../src/job/outcome.ts'
 import { BATCH_ACTS, type BatchActName, batchActOf, batchRefusal } from '../../../src/job/system/batch-act.ts'
-import type { BatchState } from '../../../src/store/batch/batch-state.ts'
 import type { SeenBatch } from '../../../src/store/console/batches.ts'
 import type { LiveSession } from '../../../src/store/console/sessions.ts'
 import { permittedOf, wordOf } from '../acts/subject.ts'

@@ -1,6 +1,8 @@
 // Reads what the page of one batch shows, for one sight: the same for the page and for the streams of those who watch it.
+
+import type { BatchState } from '../../../src/job/choices.ts'
 import { describeError } from '../../../src/logger.ts'
-import { type BatchState, stateOf } from '../../../src/store/batch/batch-state.ts'
+import { stateOf } from '../../../src/store/batch/batch-state.ts'
 import * as seenRows from '../../../src/store/console/audit/rows.ts'
 import type { SeenSample } from '../../../src/store/console/batch-samples.ts'
 import * as seenSamples from '../../../src/store/console/batch-samples.ts'

@@ -1,6 +1,7 @@
 // The page of the batches that a person may see: what needs somebody first, or newest first.
+
+import type { BatchState } from '../../../src/job/choices.ts'
 import * as batchList from '../../../src/store/batch/batch-list.ts'
-import type { BatchState } from '../../../src/store/batch/batch-state.ts'
 import { stateOf } from '../../../src/store/batch/batch-state.ts'
 import * as seenClients from '../../../src/store/console/batch-clients.ts'
 import { SEEN_BATCH, type SeenBatch } from '../../../src/store/console/batches.ts'

@@ -1,6 +1,8 @@
 // How a batch went, as numbers for its chart: points, the stretches in which it was paused or stalled, the total, and where it
 // will be if it goes on like this. It decides and draws nothing.
-import { BATCH_LIFE, type BatchState } from '../../../src/store/batch/batch-state.ts'
+
+import type { BatchState } from '../../../src/job/choices.ts'
+import { BATCH_LIFE } from '../../../src/store/batch/batch-state.ts'
 import type { SeenSample } from '../../../src/store/console/batch-samples.ts'
 import type { SeenBatch } from '../../../src/store/console/batches.ts'
 

@@ -1,6 +1,7 @@
 // Reads what the page Now shows, for one sight.
 import type { Catalogue } from '../../../src/job/catalogue.ts'
-import { type BatchState, stateOf } from '../../../src/store/batch/batch-state.ts'
+import type { BatchState } from '../../../src/job/choices.ts'
+import { stateOf } from '../../../src/store/batch/batch-state.ts'
 import * as seenBatches from '../../../src/store/console/batches.ts'
 import * as seen from '../../../src/store/console/now.ts'
 import * as seenOpen from '../../../src/store/console/open-batches.ts'

@@ -4,8 +4,9 @@
 import { Readable } from 'node:stream'
 import { every } from '../../../src/recurring.ts'
 import * as intake from '../../../src/store/batch/intake.ts'
+import type { BatchStatus } from '../../http/messages/batches.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { type BatchStatus, statusOf } from './status.ts'
+import { statusOf } from './status.ts'
 
 export interface Events {
   /** Opens a stream; undefined if this client, or the process, already has the most streams allowed. */

@@ -8,14 +8,14 @@ import * as batchList from '../../../src/store/batch/batch-list.ts'
 import { type Batch, WHOLE_BATCH } from '../../../src/store/batch/batch-row.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
 import { ALL } from '../../../src/store/sight.ts'
+import { BatchId, BatchStatus, SHOWN_STATES } from '../../http/messages/batches.ts'
+import { ERRORS } from '../../http/messages/cards.ts'
 import type { Caller, GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { roleMissing } from '../error-bodies.ts'
-import { ERRORS } from '../records.ts'
 import { decline } from '../server/replies.ts'
 import { parameterLacking } from './access.ts'
-import { BatchId } from './query.ts'
-import { BatchStatus, SHOWN_STATES, shownState } from './status.ts'
+import { shownState } from './status.ts'
 
 const LIMIT = { usual: 50, most: 200 } as const
 

@@ -1,35 +1,10 @@
 // The query of a request that starts a batch: the kind of its records, their scope, the policies. The records are in
 // the body.
 import { randomBytes, randomUUID } from 'node:crypto'
-import { z } from 'zod'
 import { type Refusal, refuse } from '../../../src/errors.ts'
-import { RECORD_KINDS } from '../../../src/job/catalogue.ts'
-import { uuid } from '../../../src/job/envelope/text.ts'
-import { batchLayout, CHUNK, ON_CONFLICT, ON_EXPIRED } from '../../../src/job/token-batch.ts'
+import { batchLayout, CHUNK, type ON_CONFLICT, type ON_EXPIRED } from '../../../src/job/token-batch.ts'
+import type { BatchQuery } from '../../http/messages/batches.ts'
 import { batchIdOf } from '../server/idempotency-key.ts'
-
-export const BatchId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/)
-
-export const BatchQuery = z.strictObject({
-  kind: z.enum(RECORD_KINDS).default('token-create').describe('What each record asks for.'),
-  token_scope: uuid()
-    .optional()
-    .describe(
-      'Required for token-create, and only there. The batch is its entity’s; a batch without a scope is that of the entity where the caller stands.',
-    ),
-  // The records of a body have no source times.
-  on_conflict: z
-    .enum(ON_CONFLICT)
-    .exclude(['newest'])
-    .optional()
-    .describe('A card that the scope knows with other data (update).'),
-  on_expired: z.enum(ON_EXPIRED).optional().describe('A card that has expired (import).'),
-  dry_run: z.enum(['true', 'false']).optional().describe('Predicts every outcome, and changes nothing.'),
-  batch_id: BatchId.optional().describe(
-    'Repeats under one id are one batch. Without it: from Idempotency-Key, or fresh.',
-  ),
-})
-export type BatchQuery = z.infer<typeof BatchQuery>
 
 export interface BatchRequest {
   batchId: string

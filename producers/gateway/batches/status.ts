@@ -1,45 +1,8 @@
 // The state of a batch, as the routes and the progress events show it.
-import { z } from 'zod'
-import { RECORD_KINDS } from '../../../src/job/catalogue.ts'
 import { OUTCOMES } from '../../../src/job/outcome.ts'
-import { BATCH_STATES, type BatchLife, stateOf } from '../../../src/store/batch/batch-state.ts'
+import { type BatchLife, stateOf } from '../../../src/store/batch/batch-state.ts'
 import type { Intake } from '../../../src/store/batch/intake.ts'
-import { BatchId } from './query.ts'
-
-export const SHOWN_STATES = ['ACCEPTED', ...BATCH_STATES.filter(state => state !== 'OPEN')] as const
-export const STATES_TEXT = [
-  '`ACCEPTED`: stored.',
-  '`RUNNING`: some chunks are done.',
-  '`STALLED`: no chunk was done for a minute, though some are left.',
-  '`PAUSED`: the operator lets nothing of it start for now.',
-  '`ABANDONED`: no chunk was done for 8 days.',
-  '`FINISHED`: all chunks are done.',
-  '`CANCELLED`: records that had not started will not start.',
-].join(' ')
-
-const count = () => z.int().min(0)
-
-export const BatchStatus = z.strictObject({
-  batch_id: BatchId,
-  kind: z.enum([...RECORD_KINDS, 'transaction']),
-  token_scope: z.guid().optional(),
-  dry_run: z.boolean(),
-  state: z.enum(SHOWN_STATES).describe(STATES_TEXT),
-  finished: z
-    .boolean()
-    .describe('Whether every record has its outcome. The results of a batch that came over HTTP can be read then.'),
-  progress: z.number().min(0).max(1),
-  records: count().optional(),
-  records_done: count(),
-  chunks: count().optional(),
-  chunks_done: count(),
-  counts: z
-    .strictObject(Object.fromEntries(OUTCOMES.map(outcome => [outcome, count()])))
-    .describe('Number of records by outcome.'),
-  accepted_at: z.iso.datetime(),
-  finished_at: z.iso.datetime().optional(),
-})
-export type BatchStatus = z.infer<typeof BatchStatus>
+import type { BatchStatus } from '../../http/messages/batches.ts'
 
 export function statusOf(intake: Intake, now: number): BatchStatus {
   const { chunks, chunksDone, finishedAt, counts } = intake

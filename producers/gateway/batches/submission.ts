@@ -4,17 +4,18 @@ import { z } from 'zod'
 import { isRefusal, type Reason } from '../../../src/errors.ts'
 import { failureFor, failureOf } from '../../../src/job/problem.ts'
 import type { Intake } from '../../../src/store/batch/intake.ts'
+import { Accepted, BatchQuery } from '../../http/messages/batches.ts'
+import { ERRORS } from '../../http/messages/cards.ts'
 import { FileError } from '../../rows/file-error.ts'
 import type { Caller, GatewayApp } from '../app.ts'
 import { findCaptureKeys } from '../capture-keys.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { busy, type Decline, roleMissing } from '../error-bodies.ts'
-import { ERRORS } from '../records.ts'
 import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
 import { decline, type Reply } from '../server/replies.ts'
 import { parameterLacking } from './access.ts'
 import { type Meter, meter, type Source } from './body.ts'
-import { BatchId, BatchQuery, type BatchRequest, batchRequestOf } from './query.ts'
+import { type BatchRequest, batchRequestOf } from './query.ts'
 import { receive } from './receive.ts'
 
 const FORMATS = { 'application/x-ndjson': 'ndjson', 'text/csv': 'csv' } as const
@@ -27,13 +28,6 @@ const RECEIVING_OF_ONE_MAX = 4
 const RETRY_AFTER_S = 5
 /** The longest pause between two pieces of a body. */
 const IDLE_MS_MAX = 60_000
-
-const Accepted = z.strictObject({
-  batch_id: BatchId,
-  records: z.int().min(0),
-  chunks: z.int().min(0),
-  accepted_at: z.iso.datetime(),
-})
 
 /** Adds the route. `onAccepted` is called when a batch can be fed. */
 export function submissionRoute(app: GatewayApp, url: string, deps: GatewayDeps, onAccepted: () => void): void {

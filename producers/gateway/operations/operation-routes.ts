@@ -1,35 +1,15 @@
 // Answers a write with 202, and has the route of the operation that the answer's Location names.
 import { z } from 'zod'
 import { uuid } from '../../../src/job/envelope/text.ts'
+import { ERRORS, Operation } from '../../http/messages/cards.ts'
 import type { Caller, GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { ERRORS } from '../records.ts'
 import { decline, type Reply, sendJson } from '../server/replies.ts'
 import { accept, find } from './operations.ts'
 import { openSweeper, type Sweeper } from './sweeper.ts'
 import type { Write } from './write.ts'
 
 const OPERATIONS = '/oidc/api/v2/operations'
-
-/** The body of a 202; the operation is at `Location`. */
-export const AcceptedRecord = z.strictObject({ receipt_id: z.guid(), status: z.literal('PENDING') })
-
-const Operation = z.strictObject({
-  receipt_id: z.guid(),
-  status: z.enum(['PENDING', 'SUCCEEDED', 'FAILED']),
-  revision: z.int().min(0).describe('Grows with each answer; the highest holds.'),
-  code: z
-    .int()
-    .optional()
-    .describe('HTTP status that the write would have been answered with at once. Absent while it is `PENDING`.'),
-  record: z.record(z.string(), z.unknown()).optional(),
-  error: z
-    .record(z.string(), z.unknown())
-    .optional()
-    .describe('With `FAILED`: the error body that the write would have been answered with.'),
-  accepted_at: z.iso.datetime(),
-  completed_at: z.iso.datetime().optional(),
-})
 
 /** After how many seconds the operation is worth asking for. */
 const RETRY_AFTER_S = '1'

@@ -2,10 +2,10 @@
 // they are not applied to answers.
 import { z } from 'zod'
 import { uuid } from '../../../src/job/envelope/text.ts'
-import { MIME_TYPES, Report } from '../../../src/job/report.ts'
-import { STATUSES } from '../../../src/report/record.ts'
+import { MIME_TYPES } from '../../../src/job/report.ts'
 import { searchGuide } from '../../../src/rsql/guide.ts'
 import { ORDER_CRITERIA, type OrderCriterion, REPORT_FIELDS } from '../../../src/store/report/report-search.ts'
+import { ReportRecord } from '../../http/messages/reports.ts'
 import { REPORT_ERRORS } from './error-body.ts'
 
 const CRITERIA = Object.keys(ORDER_CRITERIA) as [OrderCriterion, ...OrderCriterion[]]
@@ -35,32 +35,6 @@ export const ReportQuery = z.strictObject({
 })
 
 export const ReportUid = z.strictObject({ reportUid: uuid() })
-
-export const ReportOrder = z.strictObject({
-  reportType: Report.shape.report_type,
-  reportEntityUid: uuid().describe('UUID of the entity that the report is about. The client must act for it.'),
-  reportParameter: Report.shape.parameters,
-  mimeType: Report.shape.mime_type,
-  refresh: z.boolean().optional().describe('`true`: the report is made anew, even if there is one. Absent: `false`.'),
-})
-export type ReportOrder = z.infer<typeof ReportOrder>
-
-export const ReportRecord = z.strictObject({
-  reportUid: z.guid(),
-  reportType: Report.shape.report_type,
-  reportParameter: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
-  mimeType: Report.shape.mime_type,
-  reportEntityUid: z.guid(),
-  fileName: z.string().optional().describe('Name of the file. Known once it is `SUCCESSFUL`.'),
-  createdOn: z.iso.datetime(),
-  modifiedOn: z.iso.datetime(),
-  status: z.enum(STATUSES),
-  lines: z.int().optional(),
-  bytes: z.int().optional(),
-  sha256: z.string().optional().describe('SHA-256 of the file, 64 hexadecimal digits. Known once it is `SUCCESSFUL`.'),
-  failureReason: z.string().optional(),
-})
-export type ReportRecord = z.infer<typeof ReportRecord>
 
 export const ReportPage = z.strictObject({
   totals: z.int().min(0).describe('Number of reports on all pages.'),

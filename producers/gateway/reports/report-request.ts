@@ -13,10 +13,10 @@ import { requestKey } from '../../../src/report/request-key.ts'
 import * as operations from '../../../src/store/job/operations.ts'
 import { findAnswers } from '../../../src/store/report/report-answers.ts'
 import type { StoredReport } from '../../../src/store/report/reports.ts'
+import type { ReportOrder, ReportRecord } from '../../http/messages/reports.ts'
 import type { Caller } from '../app.ts'
 import { type Decline, renamed } from '../error-bodies.ts'
 import { accept, type OperationDeps } from '../operations/operations.ts'
-import type { ReportOrder, ReportRecord } from './report-records.ts'
 import { type Found, find } from './report-standing.ts'
 
 /** `ended`: no worker is making the report any more. */

@@ -8,26 +8,18 @@ import type { ReportFiles } from '../../../src/report/files/files.ts'
 import { recordOf } from '../../../src/report/record.ts'
 import { isParseError } from '../../../src/rsql/parse-error.ts'
 import { search } from '../../../src/store/report/report-search.ts'
+import { Nothing } from '../../http/messages/cards.ts'
+import { ReportOrder, ReportRecord } from '../../http/messages/reports.ts'
 import type { GatewayApp } from '../app.ts'
 import type { GatewayDeps, GatewayService } from '../deps.ts'
 import type { Decline } from '../error-bodies.ts'
-import { Nothing } from '../records.ts'
 import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
 import { decline, sendAny } from '../server/replies.ts'
 import { REPORT_ERROR_BODY, REPORTS_UNAVAILABLE } from './error-body.ts'
 import { REPORT_NOTES } from './notes.ts'
 import { joinRawSearch } from './raw-search.ts'
 import { answerWithFile } from './report-file.ts'
-import {
-  ERRORS,
-  fileOf,
-  ReportOrder,
-  ReportPage,
-  ReportQuery,
-  ReportRecord,
-  ReportUid,
-  UNAVAILABLE,
-} from './report-records.ts'
+import { ERRORS, fileOf, ReportPage, ReportQuery, ReportUid, UNAVAILABLE } from './report-records.ts'
 import { request } from './report-request.ts'
 import { find } from './report-standing.ts'
 

@@ -2,10 +2,10 @@
 import { z } from 'zod'
 import { uuid } from '../../../src/job/envelope/text.ts'
 import { JWE_ALG } from '../../../src/vault/jwe-key.ts'
+import { ERRORS } from '../../http/messages/cards.ts'
 import type { GatewayApp } from '../app.ts'
 import { findCaptureKeys, type ProvedKey } from '../capture-keys.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { ERRORS } from '../records.ts'
 import { OWN_BUCKET } from '../server/access.ts'
 
 const Query = z.strictObject({

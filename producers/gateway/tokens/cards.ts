@@ -3,15 +3,23 @@
 import { z } from 'zod'
 import { tokenId } from '../../../src/job/envelope/text.ts'
 import { failureFor } from '../../../src/job/problem.ts'
-import { TokenCreate } from '../../../src/job/token-create.ts'
-import { TokenUpdate } from '../../../src/job/token-update.ts'
 import { renderGet } from '../../../src/token/render.ts'
+import {
+  AcceptedRecord,
+  ERRORS,
+  GetRecord,
+  GoneRecord,
+  Nothing,
+  Patch,
+  PatchRecord,
+  Put,
+  PutRecord,
+} from '../../http/messages/cards.ts'
 import type { Caller, GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { AcceptedRecord, respondLater } from '../operations/operation-routes.ts'
+import { respondLater } from '../operations/operation-routes.ts'
 import { prefersAsync } from '../operations/operations.ts'
 import { sendWrite } from '../operations/write.ts'
-import { ERRORS, GetRecord, GoneRecord, Nothing, PatchRecord, PutRecord } from '../records.ts'
 import { wrongBody } from '../server/form.ts'
 import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
 import { decline } from '../server/replies.ts'
@@ -19,15 +27,6 @@ import { findVisible } from '../visible-token.ts'
 
 const CARD = '/oidc/api/v2/card'
 const Id = z.strictObject({ id: tokenId().describe('The reuse token.') })
-/** `on_file` isn't accepted here; the owners of a card have a request of their own. */
-const Put = TokenCreate.omit({ on_file: true })
-/** A `cvv` in clear is accepted and dropped, because the vault never stores one. */
-const Patch = TokenUpdate.omit({ id: true, on_file: true })
-  .extend({ cvv: z.string().max(30).optional() })
-  .refine(body => body.encrypted_card === undefined || body.public_key_alias !== undefined, {
-    path: ['public_key_alias'],
-    params: { reason: 'field_required' },
-  })
 const TAGS = ['Card tokens']
 
 export function cardRoutes(app: GatewayApp, deps: GatewayDeps): void {

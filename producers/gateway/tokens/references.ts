@@ -3,19 +3,20 @@
 
 import { z } from 'zod'
 import { assert } from '../../../src/errors.ts'
-import { text, tokenId, uuid } from '../../../src/job/envelope/text.ts'
-import { OnFileRequest, ownerFields, ownerOf } from '../../../src/job/on-file.ts'
+import { tokenId } from '../../../src/job/envelope/text.ts'
+import { OnFileRequest, ownerOf } from '../../../src/job/on-file.ts'
 import { failureFor } from '../../../src/job/problem.ts'
 import type { ShownReference } from '../../../src/store/reference/reference-views.ts'
 import * as references from '../../../src/store/reference/reference-views.ts'
-import { ownerKey, REFERENCE_OUTCOMES } from '../../../src/token/on-file.ts'
+import { ownerKey } from '../../../src/token/on-file.ts'
 import { shownReuseToken } from '../../../src/token/render.ts'
+import { AcceptedRecord, ERRORS, GoneRecord } from '../../http/messages/cards.ts'
+import { Absent, Added, Found, Lookup, Page, PageQuery, type Reference } from '../../http/messages/references.ts'
 import type { GatewayApp } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
-import { AcceptedRecord, respondLater } from '../operations/operation-routes.ts'
+import { respondLater } from '../operations/operation-routes.ts'
 import { prefersAsync } from '../operations/operations.ts'
 import { sendWrite } from '../operations/write.ts'
-import { ERRORS, GoneRecord, PatchRecord } from '../records.ts'
 import { idempotencyKeyOf, WriteHeaders } from '../server/headers.ts'
 import { decline } from '../server/replies.ts'
 import { findVisible } from '../visible-token.ts'
@@ -23,38 +24,10 @@ import { findVisible } from '../visible-token.ts'
 const OF_CARD = '/oidc/api/v2/card/:id/references'
 const LOOKUP = '/oidc/api/v2/references/lookup'
 const TAGS = ['Source references']
-const LOOKUP_MAX = 1_000
 /** A lookup of that many owners, whatever their ids. */
 const LOOKUP_BYTES_MAX = 1024 * 1024
 
-const PAGE_MAX = 1_000
-
 const Id = z.strictObject({ id: tokenId().describe('The reuse token.') })
-const Reference = z.strictObject(OnFileRequest.shape)
-const PageQuery = z.strictObject({
-  after: z.coerce.number().int().min(1).optional().describe('`next` of the page before.'),
-  limit: z.coerce.number().int().min(1).max(PAGE_MAX).default(PAGE_MAX).describe('How many at most.'),
-})
-const Page = z.strictObject({
-  references: z.array(Reference),
-  next: z.int().optional(),
-})
-const Lookup = z.strictObject({
-  token_scope: uuid(),
-  references: z.array(z.strictObject(ownerFields)).min(1).max(LOOKUP_MAX),
-})
-const Added = PatchRecord.extend({
-  // Absent where another job has changed the owner since the answer that is repeated.
-  reference_outcome: z.enum(REFERENCE_OUTCOMES).optional(),
-  previous_token: text(14, 255).optional(),
-})
-const Found = Reference.extend({
-  found: z.literal(true),
-  reuse_token: text(14, 255).optional(),
-  token_status: z.enum(['ACTIVE', 'SUSPENDED']),
-})
-const Absent = z.strictObject({ found: z.literal(false) })
-
 export function referenceRoutes(app: GatewayApp, deps: GatewayDeps): void {
   app.route({
     method: 'PUT',

@@ -1,7 +1,9 @@
 // Whether open batches make progress, and if not, why.
+
+import { BATCH_STATES } from '../../../src/job/choices.ts'
 import * as batchList from '../../../src/store/batch/batch-list.ts'
 import { WHOLE_BATCH } from '../../../src/store/batch/batch-row.ts'
-import { BATCH_STATES, stateOf } from '../../../src/store/batch/batch-state.ts'
+import { stateOf } from '../../../src/store/batch/batch-state.ts'
 import { ALL } from '../../../src/store/sight.ts'
 import { count } from '../../../src/units.ts'
 import { type Verdict, warning, well } from '../check.ts'

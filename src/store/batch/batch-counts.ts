@@ -1,7 +1,9 @@
 // Counts open batches by state, for metrics. (src/job/chunk-outcomes.ts counts the records of a chunk.) The SQL states
 // the same rule as `stateOf` in batch-state.ts; a test compares the two.
+
+import { BATCH_STATES, type BatchState } from '../../job/choices.ts'
 import type { Db } from '../pool.ts'
-import { BATCH_LIFE, BATCH_STATES, type BatchState } from './batch-state.ts'
+import { BATCH_LIFE } from './batch-state.ts'
 
 export type OpenState = Exclude<BatchState, 'CANCELLED' | 'FINISHED'>
 

@@ -1,11 +1,12 @@
 // Lists of batches, for pages, commands and HTTP: two orders, and filters by state, client and begin. A batch's state depends
 // on the time, so no index holds it: open batches are read by an index of their own, and there are few of them beside the
 // ended ones. It only reads.
+
+import type { BatchState } from '../../job/choices.ts'
 import type { Db } from '../pool.ts'
 import { entitiesOf, type Sight } from '../sight.ts'
 import { openState, timesOf } from './batch-counts.ts'
 import type { BatchShape } from './batch-row.ts'
-import type { BatchState } from './batch-state.ts'
 
 /** `need`: open batches first, those that need somebody before all; then the ended ones. Both newest first besides. */
 export const LIST_ORDERS = ['need', 'newest'] as const

@@ -1,8 +1,7 @@
 // The state of a batch: one pure function of its row and the time. Commands, HTTP answers and pages all use it.
 // batches.ts changes the row.
 
-export const BATCH_STATES = ['CANCELLED', 'FINISHED', 'PAUSED', 'ABANDONED', 'STALLED', 'OPEN', 'RUNNING'] as const
-export type BatchState = (typeof BATCH_STATES)[number]
+import type { BatchState } from '../../job/choices.ts'
 
 export const BATCH_LIFE = {
   /**

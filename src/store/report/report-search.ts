@@ -1,8 +1,8 @@
 // `GET /reports`: finds records of reports by a search expression, page by page. The entities that a caller may see are
 // a separate condition, which no expression can change. reports.ts makes and changes reports.
 import { Fault } from '../../errors.ts'
+import { REPORT_STATUSES } from '../../job/choices.ts'
 import { MIME_TYPES, REPORT_TYPES } from '../../job/report.ts'
-import { STATUSES } from '../../report/record.ts'
 import { compile, type Fields } from '../../rsql/compile.ts'
 import { type Operator, parse } from '../../rsql/parse.ts'
 import { isParseError, type ParseError, parseError } from '../../rsql/parse-error.ts'
@@ -40,7 +40,7 @@ export const REPORT_FIELDS = {
   'reportParameter.batchId': parameterText('batchId'),
   'reportParameter.batchUUID': parameterUid('batchUUID'),
   'reportParameter.clearingReference': parameterText('clearingReference'),
-  status: { type: 'text', sql: 'status', operators: CHOICE, words: STATUSES },
+  status: { type: 'text', sql: 'status', operators: CHOICE, words: REPORT_STATUSES },
   mimeType: { type: 'text', sql: 'mime_type', operators: CHOICE, words: MIME_TYPES },
   reportType: { type: 'text', sql: 'report_type', operators: CHOICE, words: REPORT_TYPES },
   reportUid: { type: 'uuid', sql: 'report_uid', operators: TEXT },

@@ -1,8 +1,8 @@
 // Reports: one row each, with the request, the progress, and the key of the file. The job that makes a report holds its
 // request; other jobs with the same request wait, or get the same report. report-rows.ts reads a report's content.
 import type { FaultCode } from '../../errors.ts'
+import type { ReportStatus } from '../../job/choices.ts'
 import type { MimeType, ReportType } from '../../job/report.ts'
-import type { ReportStatus } from '../../report/record.ts'
 import type { Coder } from '../codes.ts'
 import { nextRevision } from '../event/events.ts'
 import { tell } from '../event/tell.ts'

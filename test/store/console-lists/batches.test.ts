@@ -1,9 +1,10 @@
 // The list of batches: every filter in both orders gives what a plain rule over all rows gives, page by page, and reads an index.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { BATCH_STATES, type BatchState } from '../../../src/job/choices.ts'
 import { openLog } from '../../../src/log.ts'
 import * as batchList from '../../../src/store/batch/batch-list.ts'
 import { WHOLE_BATCH } from '../../../src/store/batch/batch-row.ts'
-import { BATCH_STATES, type BatchLife, type BatchState, stateOf } from '../../../src/store/batch/batch-state.ts'
+import { type BatchLife, stateOf } from '../../../src/store/batch/batch-state.ts'
 import * as seenClients from '../../../src/store/console/batch-clients.ts'
 import { SEEN_BATCH } from '../../../src/store/console/batches.ts'
 import { type Db, openStore, type Statement, type Store } from '../../../src/store/pool.ts'

@@ -1,9 +1,20 @@
-// The schemas of the token service's answers, from which the OpenAPI document is made. They are not applied to answers;
-// tests compare answers with them.
+// What is asked of the card token service, and its answers: the OpenAPI document is made of these schemas, and the client over HTTP
+// is typed by them. They aren't applied to answers; tests compare answers with them.
 import { z } from 'zod'
-import { emailAddress } from '../../src/job/envelope/text.ts'
-import { type CurrencyList, currencies } from '../../src/token/currency.ts'
+import { emailAddress } from '../../../src/job/envelope/text.ts'
+import { TokenCreate } from '../../../src/job/token-create.ts'
+import { TokenUpdate } from '../../../src/job/token-update.ts'
+import { type CurrencyList, currencies } from '../../../src/token/currency.ts'
 
+/** `on_file` isn't accepted here; the owners of a card have a request of their own. */
+export const Put = TokenCreate.omit({ on_file: true })
+/** A `cvv` in clear is accepted and dropped, because the vault never stores one. */
+export const Patch = TokenUpdate.omit({ id: true, on_file: true })
+  .extend({ cvv: z.string().max(30).optional() })
+  .refine(body => body.encrypted_card === undefined || body.public_key_alias !== undefined, {
+    path: ['public_key_alias'],
+    params: { reason: 'field_required' },
+  })
 const bin = () => z.string().min(4).max(11)
 const lastFour = () => z.string().max(4)
 const country = () =>
@@ -79,6 +90,26 @@ export const PatchRecord = z.strictObject({
 
 /** The answer to the repeat of a write whose token was deleted in the meantime. */
 export const GoneRecord = z.strictObject({ reuse_token: z.string(), token_status: z.literal('DELETED') })
+
+/** The body of a 202; the operation is at `Location`. */
+export const AcceptedRecord = z.strictObject({ receipt_id: z.guid(), status: z.literal('PENDING') })
+
+export const Operation = z.strictObject({
+  receipt_id: z.guid(),
+  status: z.enum(['PENDING', 'SUCCEEDED', 'FAILED']),
+  revision: z.int().min(0).describe('Grows with each answer; the highest holds.'),
+  code: z
+    .int()
+    .optional()
+    .describe('HTTP status that the write would have been answered with at once. Absent while it is `PENDING`.'),
+  record: z.record(z.string(), z.unknown()).optional(),
+  error: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('With `FAILED`: the error body that the write would have been answered with.'),
+  accepted_at: z.iso.datetime(),
+  completed_at: z.iso.datetime().optional(),
+})
 
 const details = () => z.record(z.string(), z.strictObject({ message: z.string(), code: z.string() }))
 
