@@ -5,7 +5,7 @@ import { type Logger, SILENT } from '../src/logger.ts'
 import type { Queues } from '../src/queue/engine.ts'
 import { openRedis } from '../src/queue/open-redis.ts'
 import { bulk } from './client/bulk.ts'
-import { verifyCaptureKeys } from './client/capture-keys.ts'
+import { openCaptureKeys } from './client/capture-keys.ts'
 import { encryptCard } from './client/card.ts'
 import { type Credentials, readCredentials } from './client/client-file.ts'
 import { ASKS } from './client/composition.ts'
@@ -67,7 +67,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
   const closed = new AbortController()
   let subscriber: ((delivery: Delivery) => Promise<void>) | undefined
   let inbox: Inbox | undefined
-  let { captureKeys } = credentials
+  const captureKeys = openCaptureKeys(credentials, trusted, clock)
 
   async function receive(delivery: Delivery): Promise<'taken' | 'unclaimed'> {
     const claim = delivery.type === 'result' ? sending.resolve(delivery) : 'unclaimed'
@@ -113,14 +113,8 @@ export async function connect(options: ConnectOptions): Promise<Client> {
       const post = ({ kind, request, ...rest }: BulkItem) => sending.ask(kind, request, rest)
       return bulk({ clientId, names: credentials.names ?? 'checked', closed: closed.signal, post }, items, given)
     },
-    encryptCard: card => encryptCard(card, { captureKeys }, clock()),
-    async takeCaptureKeys(document) {
-      const taken = await verifyCaptureKeys(document, credentials, clock())
-      await trusted.renew(taken.newKeys)
-      // A document can lack the keys of a form without any signature, so the keys known before are kept then.
-      const { jwe = captureKeys.jwe, pgp = captureKeys.pgp } = taken.captureKeys
-      captureKeys = { jwe, pgp }
-    },
+    encryptCard: card => encryptCard(card, { captureKeys: captureKeys.current() }, clock()),
+    takeCaptureKeys: captureKeys.take,
     heldUpBy: () => sending.heldUpBy(),
     counts: () => ({ ...(inbox?.counts ?? NOTHING_ACKNOWLEDGED) }),
     async close() {

@@ -18,8 +18,12 @@ export type {
   GivenCredentials,
   Handle,
 } from '../../producers/client/interface.ts'
+export { WaitError } from '../../producers/http-client/http-client.ts'
+export { HttpError, NoAnswerError } from '../../producers/http-client/http-error.ts'
+export type * from '../../producers/http-client/interface.ts'
 export { ConfigError } from '../../src/config.ts'
 export { Fault } from '../../src/errors.ts'
 export type { Result, ResultEvent } from '../../src/job/answer/result.ts'
 export { type BulkItem, type Client, type ConnectOptions, connect, type RequestKind, type Requests } from './connect.ts'
+export { type ConnectHttpOptions, connectHttp } from './connect-http.ts'
 export type { ClientLog } from './log.ts'

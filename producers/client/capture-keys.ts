@@ -1,6 +1,7 @@
 // Capture keys that a sender fetches, verified: the answer of GET /.well-known/capture-keys is believed only by the
 // statements in it. How the answer was fetched doesn't matter.
 import { z } from 'zod'
+import type { Clock } from '../../src/clock.ts'
 import { ConfigError } from '../../src/config.ts'
 import { alias } from '../../src/job/envelope/text.ts'
 import {
@@ -11,6 +12,7 @@ import {
 } from '../../src/vault/capture/encrypt.ts'
 import { type KnownKeys, learnKeys } from '../../src/vault/key-statement.ts'
 import type { Credentials } from './client-file.ts'
+import type { TrustedKeys } from './trusted-keys.ts'
 
 /** Unknown members of keys are ignored, as RFC 7517 requires. */
 const CaptureKeyDocument = z.object({
@@ -70,4 +72,29 @@ async function verified(
       `the statement about the public key ${alias} ended at ${new Date(until).toISOString()}; fetch the keys anew`,
     )
   return { ...key, kid }
+}
+
+/** The keys to which a client encrypts now. */
+export interface CurrentKeys {
+  current(): Credentials['captureKeys']
+  /** Takes newer keys out of the answer of `GET /.well-known/capture-keys`. Rejects as `verifyCaptureKeys` does. */
+  take(document: unknown): Promise<void>
+}
+
+export function openCaptureKeys(
+  credentials: Omit<Credentials, 'signingKey'>,
+  trusted: TrustedKeys,
+  clock: Clock,
+): CurrentKeys {
+  let { captureKeys } = credentials
+  return {
+    current: () => captureKeys,
+    async take(document) {
+      const taken = await verifyCaptureKeys(document, { ...credentials, installationKeys: trusted.keys }, clock())
+      await trusted.renew(taken.newKeys)
+      // A document can lack the keys of a form without any signature, so the keys known before are kept then.
+      const { jwe = captureKeys.jwe, pgp = captureKeys.pgp } = taken.captureKeys
+      captureKeys = { jwe, pgp }
+    },
+  }
 }

@@ -69,27 +69,62 @@ export interface Credentials {
 /** Reads the file and every key that it names. Throws a `ConfigError` that says which part is wrong. */
 export async function readCredentials(path: string): Promise<Credentials> {
   const file = await readClientFile(path)
-  const { signing_key_file: keyFile } = file
-  if (keyFile === null)
-    throw new ConfigError(`${path}: signing_key_file names no file; put the place of the client's private JWK there`)
+  const signingKey = await readOwnKey(path, file)
+  return { ...(await readOthers(path, file)), signingKey }
+}
+
+/** As `readCredentials`. Keys that the installation announces are kept in memory only. */
+export async function takeCredentials(given: GivenCredentials): Promise<Credentials> {
+  const file = checkFile(GIVEN, given.file)
+  const signingKey = signingKeyIn(GIVEN_KEY, given.signingKey, file.client_id)
+  return { ...(await takeOthers(given, file)), signingKey }
+}
+
+/** What a client over HTTP needs: it signs in by its API key, else by its own key. */
+export interface HttpCredentials extends Omit<Credentials, 'signingKey'> {
+  signsIn: { apiKey: string } | { signingKey: SigningKey }
+}
+
+/** As `readCredentials`. A file with an API key needs no signing key. */
+export async function readHttpCredentials(path: string): Promise<HttpCredentials> {
+  const file = await readClientFile(path)
+  const { api_key: apiKey } = file
+  const signsIn = apiKey === undefined ? { signingKey: await readOwnKey(path, file) } : { apiKey }
+  return { ...(await readOthers(path, file)), signsIn }
+}
+
+/** As `takeCredentials`. A file with an API key needs no signing key. */
+export async function takeHttpCredentials(given: GivenCredentials): Promise<HttpCredentials> {
+  const file = checkFile(GIVEN, given.file)
+  const { api_key: apiKey } = file
+  const signsIn =
+    apiKey === undefined ? { signingKey: signingKeyIn(GIVEN_KEY, given.signingKey, file.client_id) } : { apiKey }
+  return { ...(await takeOthers(given, file)), signsIn }
+}
+
+const GIVEN = 'credentials.file'
+const GIVEN_KEY = 'credentials.signingKey'
+
+async function readOwnKey(path: string, { signing_key_file: keyFile, client_id: clientId }: ClientFile) {
+  if (keyFile !== null) return readSigningKey(beside(path, keyFile), clientId)
+  throw new ConfigError(`${path}: signing_key_file names no file; put the place of the client's private JWK there`)
+}
+
+async function readOthers(path: string, file: ClientFile): Promise<Omit<Credentials, 'signingKey'>> {
   const statements = await readNewKeys(newKeysPath(path))
   return {
     ...credentialsIn(file, statements),
-    signingKey: await readSigningKey(beside(path, keyFile), file.client_id),
     captureKeys: await readCaptureKeys(path, file, statements),
     newKeys: { file: newKeysPath(path), statements },
   }
 }
 
-/** As `readCredentials`. Keys that the installation announces are kept in memory only. */
-export async function takeCredentials({ file, signingKey, captureKeys = {} }: GivenCredentials): Promise<Credentials> {
-  const checked = checkFile('credentials.file', file)
+async function takeOthers(
+  { captureKeys = {} }: GivenCredentials,
+  file: ClientFile,
+): Promise<Omit<Credentials, 'signingKey'>> {
   const texts = { jwe: captureKeys.jwe && JSON.stringify(captureKeys.jwe), pgp: captureKeys.pgp }
-  return {
-    ...credentialsIn(checked, []),
-    signingKey: signingKeyIn('credentials.signingKey', signingKey, checked.client_id),
-    captureKeys: await captureKeysIn(checked, [], async form => texts[form]),
-  }
+  return { ...credentialsIn(file, []), captureKeys: await captureKeysIn(file, [], async form => texts[form]) }
 }
 
 function credentialsIn(

@@ -38,8 +38,8 @@ export interface ClientOptions {
 export interface GivenCredentials {
   /** The content of the client's file. Its names of other files aren't used. */
   file: Readonly<Record<string, unknown>>
-  /** The private JWK. */
-  signingKey: Readonly<Record<string, unknown>>
+  /** The private JWK. A client over HTTP whose `file` has an `api_key` needs none. */
+  signingKey?: Readonly<Record<string, unknown>>
   /** The public JWK, and the armored OpenPGP key, to which the client encrypts. */
   captureKeys?: { jwe?: Readonly<Record<string, unknown>>; pgp?: string }
 }

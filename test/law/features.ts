@@ -86,6 +86,10 @@ export const FEATURES = {
       'cli/usage/files.ts',
     ],
   },
+  'http-client': {
+    mayImport: ['reports'],
+    paths: ['producers/http-client'],
+  },
   keys: {
     mayImport: ['audit', 'three-ds', 'networks'],
     paths: [

@@ -59,6 +59,8 @@ const ROOMS: Record<string, readonly string[]> = {
   ],
   // What the HTTP roles have in common.
   'producers/http': ['producers', 'src/job', 'src/token', 'src/queue'],
+  // Calls a gateway. It knows what is asked there, and nothing of how that is done.
+  'producers/http-client': ['producers', 'producers/http', 'src/job', 'src/vault'],
   // Pages for people. It has no room of keys but the one that verifies passkeys.
   'producers/console': [
     ...['producers', 'producers/http', 'producers/operate', 'producers/schedule'],

@@ -1,0 +1,93 @@
+// The errors of a client over HTTP. Each says what to do next.
+import type { Problem, ReversalStatus } from '../../src/job/problem.ts'
+
+/** What an answer that isn't a success says. Reports have an error body of their own, whose parameter is a detail here. */
+export interface Answered {
+  status: number
+  /** Method and path: `PUT /api/v2/card`. */
+  asked: string
+  message?: string | undefined
+  /** The body is one of tokenmill's, not of a proxy. */
+  isOwn: boolean
+  details?: Problem['details'] | undefined
+  reversalStatus?: ReversalStatus | undefined
+  /** `X-Request-Id`, by which the operator finds the request in the log. */
+  requestId?: string | undefined
+  idempotencyKey?: string | undefined
+}
+
+/** The gateway answered, and it isn't a success. */
+export class HttpError extends Error {
+  override name = 'HttpError'
+  readonly status: number
+  /** The wrong fields, and the code of what is wrong with each. */
+  readonly details: NonNullable<Problem['details']>
+  /** The answer is tokenmill's own, not that of a proxy before it. */
+  readonly isOwn: boolean
+  /** Of a write that was answered 500: what became of it. */
+  readonly reversalStatus: ReversalStatus | undefined
+  readonly requestId: string | undefined
+  readonly idempotencyKey: string | undefined
+
+  constructor(answered: Answered) {
+    super(textOf(answered))
+    this.status = answered.status
+    this.isOwn = answered.isOwn
+    this.details = answered.details ?? {}
+    this.reversalStatus = answered.reversalStatus
+    this.requestId = answered.requestId
+    this.idempotencyKey = answered.idempotencyKey
+  }
+}
+
+/** No answer came in time. A write may have had an effect. */
+export class NoAnswerError extends Error {
+  override name = 'NoAnswerError'
+  readonly idempotencyKey: string | undefined
+
+  constructor(
+    asked: string,
+    timeoutMs: number,
+    { idempotencyKey, cause }: { idempotencyKey?: string | undefined; cause?: unknown },
+  ) {
+    const next =
+      idempotencyKey === undefined
+        ? 'Ask again.'
+        : `It may have had an effect: repeat the same request with the idempotency key ${idempotencyKey} to learn what became of it.`
+    super(`${asked}: no answer within ${timeoutMs} ms. ${next}`, { cause })
+    this.idempotencyKey = idempotencyKey
+  }
+}
+
+function textOf(answered: Answered): string {
+  const { asked, status, message, details = {} } = answered
+  const fields = Object.entries(details).map(([field, { code }]) => `${field}: ${code}`)
+  const said = fields.length > 0 ? fields.join(', ') : (message ?? 'no reason given')
+  return `${asked}: ${status} ${said}. ${nextOf(answered)}`
+}
+
+function nextOf({ status, reversalStatus, idempotencyKey, requestId }: Answered): string {
+  const key = idempotencyKey === undefined ? 'the same idempotency key' : `the idempotency key ${idempotencyKey}`
+  switch (status) {
+    case 401:
+      return 'The installation doesn’t accept these credentials: compare the client’s file with the operator’s.'
+    case 403:
+      return 'Nothing was done: ask the operator for the role or the entity.'
+    case 404:
+      return 'Nothing was done: it isn’t there, or belongs to another client.'
+    case 429:
+      return `The installation is busy: send it again later, with ${key}.`
+    case 400:
+      return 'Nothing was done: change what is named, and send it as a new request.'
+    default:
+      return reversalStatus === undefined
+        ? `Ask again; if it stays so, tell the operator the request id ${requestId ?? ''}.`
+        : AFTER[reversalStatus](key)
+  }
+}
+
+const AFTER: Record<ReversalStatus, (key: string) => string> = {
+  NONE: key => `Nothing was left behind: repeat it with ${key}.`,
+  REQUIRED: key => `What it did is being undone: repeat it later with ${key} to learn the end.`,
+  COMPLETED: () => 'What it did was undone: to do it, ask anew with another idempotency key.',
+}

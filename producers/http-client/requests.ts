@@ -1,0 +1,180 @@
+// Sends requests to a gateway, and repeats what may be repeated: reads, and writes under an idempotency key, which take effect
+// once however often they are sent. What was answered for good is returned or thrown at once.
+import { setTimeout as pause } from 'node:timers/promises'
+import { z } from 'zod'
+import type { Clock } from '../../src/clock.ts'
+import { REVERSAL_STATUSES } from '../../src/job/problem.ts'
+import { ClosedError } from '../client/errors.ts'
+import { HttpError, NoAnswerError } from './http-error.ts'
+
+export interface Asked {
+  method: 'GET' | 'PUT' | 'PATCH' | 'POST' | 'DELETE'
+  /** Under the base URL: `/api/v2/card`. */
+  path: string
+  query?: Readonly<Record<string, string | undefined>>
+  headers?: Readonly<Record<string, string>>
+  /** Called once for each time the request is sent. */
+  body?: () => string | Uint8Array | ReadableStream<Uint8Array>
+  /** Of a write: repeats under it take effect once. */
+  idempotencyKey?: string | undefined
+  /** How long the answer is awaited, repeats among them, in ms. */
+  timeoutMs?: number | undefined
+}
+
+export interface Requests {
+  /** Resolves with a success. Rejects with `HttpError`, `NoAnswerError`, or `ClosedError`. */
+  send(asked: Asked): Promise<Response>
+  /** Waits, unless the client is closed meanwhile. */
+  pause(ms: number): Promise<void>
+  close(): void
+}
+
+export interface RequestDeps {
+  /** Without a slash at its end. */
+  baseUrl: string
+  /** The value of `Authorization`. */
+  authorization(): string
+  timeoutMs: number
+  clock: Clock
+  fetch: typeof fetch
+}
+
+/** Longer than a gateway takes for its own time-out. */
+const ATTEMPT_MS = 60_000
+const PAUSE_MS = 250
+const PAUSE_MS_MAX = 5_000
+/** How often a read that failed inside is asked again. */
+const READS_MAX = 3
+/** Said by a proxy before gateways that don't answer. A gateway's own 503 has a message, and stays. */
+const AWAY: ReadonlySet<number> = new Set([502, 503, 504])
+
+/** The error bodies of all services; those of reports name a parameter. */
+const ErrorBody = z.object({
+  message: z.string().optional(),
+  details: z.record(z.string(), z.object({ message: z.string(), code: z.string() })).optional(),
+  param: z.string().optional(),
+  reversal_status: z.enum(REVERSAL_STATUSES).optional(),
+})
+
+export function openRequests({ baseUrl, authorization, timeoutMs: usual, clock, fetch }: RequestDeps): Requests {
+  const closed = new AbortController()
+
+  async function wait(ms: number): Promise<void> {
+    await pause(ms, undefined, { signal: closed.signal }).catch(() => {
+      throw new ClosedError()
+    })
+  }
+  function urlOf({ path, query = {} }: Asked): string {
+    const given = Object.entries(query).filter((one): one is [string, string] => one[1] !== undefined)
+    const search = new URLSearchParams(given).toString()
+    return `${baseUrl}${path}${search === '' ? '' : `?${search}`}`
+  }
+  async function once(asked: Asked, leftMs: number): Promise<Response> {
+    const body = asked.body?.()
+    const { idempotencyKey } = asked
+    return fetch(urlOf(asked), {
+      method: asked.method,
+      headers: {
+        authorization: authorization(),
+        ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+        ...asked.headers,
+      },
+      redirect: 'error',
+      // A body that streams takes as long as it takes.
+      signal:
+        body instanceof ReadableStream
+          ? closed.signal
+          : AbortSignal.any([closed.signal, AbortSignal.timeout(Math.min(ATTEMPT_MS, leftMs))]),
+      ...(body !== undefined && { body: body as never, duplex: 'half' as const }),
+    })
+  }
+
+  /** Sends the request once. What may be repeated comes back with the least pause before that. */
+  async function attempt(asked: Asked, times: number, leftMs: number): Promise<Response | Repeat> {
+    const isWrite = asked.idempotencyKey !== undefined
+    try {
+      const response = await once(asked, leftMs)
+      if (response.ok) return response
+      const error = await errorOf(response, asked)
+      if (!mayRepeat(error, isWrite, times)) throw error
+      return { cause: error, pauseMs: retryAfterMs(response) }
+    } catch (error) {
+      if (closed.signal.aborted) throw new ClosedError()
+      if (error instanceof HttpError) throw error
+      return { cause: error, pauseMs: 0 }
+    }
+  }
+
+  return {
+    async send(asked) {
+      const { timeoutMs = usual, idempotencyKey } = asked
+      const endsAt = clock() + timeoutMs
+      for (let times = 1; ; times += 1) {
+        if (closed.signal.aborted) throw new ClosedError()
+        const answer = await attempt(asked, times, Math.max(endsAt - clock(), 1))
+        if (answer instanceof Response) return answer
+        const { cause } = answer
+        const pauseMs = Math.max(answer.pauseMs, pauseAfter(times))
+        if (clock() + pauseMs < endsAt) await wait(pauseMs)
+        else
+          throw cause instanceof HttpError
+            ? cause
+            : new NoAnswerError(nameOf(asked), timeoutMs, { idempotencyKey, cause })
+      }
+    },
+    pause: wait,
+    close: () => closed.abort(),
+  }
+}
+
+interface Repeat {
+  cause: unknown
+  pauseMs: number
+}
+
+/** Twice as long after each time, and not the same for all callers. */
+function pauseAfter(times: number): number {
+  return Math.min(PAUSE_MS * 2 ** Math.min(times - 1, 16), PAUSE_MS_MAX) * (0.5 + Math.random() / 2)
+}
+
+function mayRepeat({ status, reversalStatus, isOwn }: HttpError, isWrite: boolean, times: number): boolean {
+  if (status === 429) return true
+  if (AWAY.has(status)) return !isOwn
+  if (status !== 500) return false
+  return isWrite ? reversalStatus !== undefined && reversalStatus !== 'COMPLETED' : times < READS_MAX
+}
+
+const nameOf = ({ method, path }: Asked) => `${method} ${path}`
+
+async function errorOf(response: Response, asked: Asked): Promise<HttpError> {
+  const { status, headers } = response
+  const text = await response.text().catch(() => '')
+  const parsed = ErrorBody.safeParse(parseJson(text))
+  const { message, details, param, reversal_status: reversalStatus } = parsed.data ?? {}
+  const description = /error_description="([^"]*)"/.exec(headers.get('www-authenticate') ?? '')?.[1]
+  return new HttpError({
+    status,
+    asked: nameOf(asked),
+    message: description ?? message,
+    details:
+      details ?? (param === undefined ? undefined : { [param]: { message: message ?? '', code: message ?? '' } }),
+    isOwn: message !== undefined,
+    reversalStatus: status === 500 ? reversalStatus : undefined,
+    requestId: headers.get('x-request-id') ?? undefined,
+    idempotencyKey: asked.idempotencyKey,
+  })
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Of `Retry-After` in seconds; 0 without one. */
+function retryAfterMs({ headers }: Response): number {
+  const seconds = Number(headers.get('retry-after'))
+  return Number.isFinite(seconds) && seconds > 0 ? seconds * 1_000 : 0
+}
