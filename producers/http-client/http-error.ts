@@ -63,7 +63,7 @@ function textOf(answered: Answered): string {
   const { asked, status, message, details = {} } = answered
   const fields = Object.entries(details).map(([field, { code }]) => `${field}: ${code}`)
   const said = fields.length > 0 ? fields.join(', ') : (message ?? 'no reason given')
-  return `${asked}: ${status} ${said}. ${nextOf(answered)}`
+  return `${asked}: ${status} ${said.replace(/\.$/, '')}. ${nextOf(answered)}`
 }
 
 function nextOf({ status, reversalStatus, idempotencyKey, requestId }: Answered): string {

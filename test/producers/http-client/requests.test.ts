@@ -1,0 +1,142 @@
+// What a client over HTTP repeats, what it doesn't, and what its errors say, against a scripted gateway.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { ClosedError } from '../../../producers/client/errors.ts'
+import { HttpError, NoAnswerError } from '../../../producers/http-client/http-error.ts'
+import { openRequests, type Requests } from '../../../producers/http-client/requests.ts'
+import { systemClock } from '../../../src/clock.ts'
+
+type Reply = { status: number; body?: unknown; headers?: Record<string, string> } | 'hangs up' | 'is silent'
+
+let server: Server
+let requests: Requests
+let script: Reply[]
+/** The idempotency key and the body of each request. */
+let seen: { key: string | undefined; text: string }[]
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  let text = ''
+  for await (const piece of request) text += piece
+  const key = request.headers['idempotency-key']
+  seen.push({ key: typeof key === 'string' ? key : undefined, text })
+  const reply = (script.length > 1 ? script.shift() : script[0]) ?? 'is silent'
+  if (reply === 'hangs up') response.destroy()
+  else if (reply !== 'is silent') {
+    response.writeHead(reply.status, { 'content-type': 'application/json', ...reply.headers })
+    response.end(JSON.stringify(reply.body ?? {}))
+  }
+}
+
+beforeEach(async () => {
+  seen = []
+  server = createServer((request, response) => void answer(request, response))
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  requests = openRequests({ baseUrl, authorization: () => 'Basic eA==', timeoutMs: 20_000, clock: systemClock, fetch })
+})
+afterEach(async () => {
+  requests.close()
+  server.closeAllConnections()
+  await new Promise(resolve => server.close(resolve))
+})
+
+const write = (timeoutMs?: number) =>
+  requests.send({
+    method: 'PUT',
+    path: '/api/v2/card',
+    body: () => '{"a":1}',
+    idempotencyKey: 'order-1',
+    timeoutMs,
+  })
+const read = (timeoutMs?: number) => requests.send({ method: 'GET', path: '/api/v2/card/t1', timeoutMs })
+const failed = (reversal: string): Reply => ({
+  status: 500,
+  body: { code: 500, message: 'Unexpected error.', timestamp: 1, reversal_status: reversal },
+})
+const errorOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => undefined,
+    (error: unknown) => error as HttpError,
+  )
+
+const DONE: Reply = { status: 200, body: { reuse_token: 't1' } }
+
+it.each<[string, Reply]>([
+  ['a connection that breaks', 'hangs up'],
+  ['a proxy without a gateway', { status: 502 }],
+  ['a gateway that is busy', { status: 429, headers: { 'retry-after': '1' } }],
+  ['a write that left nothing', failed('NONE')],
+  ['a write that is being undone', failed('REQUIRED')],
+])('repeats a write, with the same key and bytes, after %s', async (_, first) => {
+  script = [first, first, DONE]
+  expect(await (await write()).json()).toEqual({ reuse_token: 't1' })
+  expect(seen).toEqual(Array.from({ length: 3 }, () => ({ key: 'order-1', text: '{"a":1}' })))
+})
+
+it.each([400, 401, 403, 404, 409, 503])('doesn’t repeat a write that was answered %i by tokenmill', async status => {
+  script = [{ status, body: { message: 'No.', details: { 'body.x': { message: 'No.', code: 'field_type' } } } }]
+  const error = await errorOf(write())
+  expect(error).toBeInstanceOf(HttpError)
+  expect(error).toMatchObject({ status, details: { 'body.x': { code: 'field_type' } }, idempotencyKey: 'order-1' })
+  expect(seen).toHaveLength(1)
+})
+
+it('doesn’t repeat a write that was undone, and says that it needs another key', async () => {
+  script = [failed('COMPLETED')]
+  const error = await errorOf(write())
+  expect(error).toMatchObject({ status: 500, reversalStatus: 'COMPLETED' })
+  expect(error?.message).toBe(
+    'PUT /api/v2/card: 500 Unexpected error. What it did was undone: to do it, ask anew with another idempotency key.',
+  )
+  expect(seen).toHaveLength(1)
+})
+
+it.each([
+  ['NONE', 'Nothing was left behind: repeat it with the idempotency key order-1.'],
+  ['REQUIRED', 'What it did is being undone: repeat it later with the idempotency key order-1 to learn the end.'],
+])('says after the last repeat of a write with %s what to do', async (reversal, next) => {
+  script = [failed(reversal)]
+  const error = await errorOf(write(400))
+  expect(error).toMatchObject({ status: 500, reversalStatus: reversal, idempotencyKey: 'order-1' })
+  expect(error?.message).toContain(next)
+})
+
+it('repeats a read that failed, three times at most', async () => {
+  script = [{ status: 500, body: { message: 'Unexpected error.' }, headers: { 'x-request-id': 'r-1' } }]
+  const error = await errorOf(read())
+  expect(error).toMatchObject({ status: 500, requestId: 'r-1' })
+  expect(error?.message).toContain('tell the operator the request id r-1')
+  expect(seen).toHaveLength(3)
+})
+
+it('says of a write without an answer that it may have had an effect', async () => {
+  script = ['is silent']
+  const error = await errorOf(write(300))
+  expect(error).toBeInstanceOf(NoAnswerError)
+  expect(error?.message).toContain('repeat the same request with the idempotency key order-1')
+})
+
+it('says which credentials are wrong, in the gateway’s words', async () => {
+  script = [
+    {
+      status: 401,
+      body: { message: 'Valid credentials are required; check the Authorization header.' },
+      headers: { 'www-authenticate': 'Bearer error="invalid_token", error_description="The JWT has expired."' },
+    },
+  ]
+  expect((await errorOf(read()))?.message).toContain('401 The JWT has expired.')
+})
+
+it('follows no redirect: the credentials are for this gateway', async () => {
+  script = [{ status: 302, headers: { location: 'http://127.0.0.1:1/' } }]
+  expect(await errorOf(read(300))).toBeInstanceOf(NoAnswerError)
+})
+
+it('ends its calls when it is closed', async () => {
+  script = ['is silent']
+  const error = errorOf(write())
+  requests.close()
+  expect(await error).toBeInstanceOf(ClosedError)
+  expect(await errorOf(read())).toBeInstanceOf(ClosedError)
+})
