@@ -1,6 +1,8 @@
 // `connect` for programs outside of this repository: the library (producers/client.ts) with typed requests, and with
 // nothing in its surface of the packages that it uses.
-import { takeCredentials } from '../../producers/client/client-file.ts'
+import type { SendBatch } from '../../producers/batch/interface.ts'
+import { sendBatch } from '../../producers/batch/send-batch.ts'
+import { type Credentials, readCredentials, takeCredentials } from '../../producers/client/client-file.ts'
 import { ConnectError } from '../../producers/client/errors.ts'
 import type {
   Answered,
@@ -19,9 +21,10 @@ import type { SchemeTokenRequest } from '../../producers/scheme-token.ts'
 import type { CreateRequest } from '../../producers/token-create.ts'
 import type { LifecycleRequest } from '../../producers/token-lifecycle.ts'
 import type { UpdateRequest } from '../../producers/token-update.ts'
+import { systemClock } from '../../src/clock.ts'
+import { ConfigError } from '../../src/config.ts'
 import { Fault } from '../../src/errors.ts'
 import type { Result } from '../../src/job/answer/result.ts'
-import type { Logger } from '../../src/logger.ts'
 import { type ClientLog, loggerOf } from './log.ts'
 
 /** What is asked for, by kind. */
@@ -60,6 +63,11 @@ export interface Client extends Omit<Library, 'submit' | 'call' | 'bulk' | 'held
    * before it is sent has a result with `attempt` 0.
    */
   bulk<T extends BulkItem>(items: AsyncIterable<T> | Iterable<T>, options?: BulkOptions): AsyncIterable<Answered<T>>
+  /**
+   * Sends a list and yields the result of each record in the order of the list: one job for a thousand records. The list isn't
+   * held: a few chunks of it are in flight. Rejects with `BatchError` if a chunk is refused as a whole.
+   */
+  batch: SendBatch
 }
 
 export interface ConnectOptions extends ClientOptions {
@@ -74,18 +82,26 @@ export interface ConnectOptions extends ClientOptions {
  * Opens a client over the queues. Rejects with `ConnectError` if no server answers, with `ConfigError` for a client's file or a server that
  * can't be used.
  */
-export async function connect({ credentials, log, ...options }: ConnectOptions): Promise<Client> {
+export async function connect({ credentials: given, log, ...options }: ConnectOptions): Promise<Client> {
   if (!options.redisUrl) throw new ConnectError(`connect: \`redisUrl\` is not set. ${OVER_HTTP}`)
-  const given = credentials && (await takeCredentials(credentials))
-  const logger: Logger | undefined = log && loggerOf(log)
-  return open({
-    ...options,
-    ...(given && { credentials: given }),
-    ...(logger && { log: logger }),
-  }).catch(error => {
+  const credentials = await credentialsOf(given, options.clientFile)
+  const library = await open({ ...options, credentials, ...(log && { log: loggerOf(log) }) }).catch(error => {
     if (!(error instanceof Fault) || error.code !== 'queue_away') throw error
     throw new ConnectError(`no Redis that can be used answers at ${hostsOf(options.redisUrl)}. ${OVER_HTTP}`, error)
   })
+  const deps = {
+    client: library,
+    tokenScope: credentials.tokenScope,
+    captureKey: () => credentials.captureKeys.jwe,
+    clock: systemClock,
+  }
+  return { ...library, batch: (batch, records) => sendBatch(batch, records, deps) }
+}
+
+function credentialsOf(given: GivenCredentials | undefined, clientFile: string | undefined): Promise<Credentials> {
+  if (given) return takeCredentials(given)
+  if (!clientFile) throw new ConfigError('connect: give `clientFile` or `credentials`')
+  return readCredentials(clientFile)
 }
 
 const OVER_HTTP =

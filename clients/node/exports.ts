@@ -1,6 +1,8 @@
 // What `tokenmill-client` exports.
 import './node-version.ts'
 
+export { BatchError } from '../../producers/batch/batch-error.ts'
+export type { BatchCheckpoint, BatchOptions, BatchRecord, Ended } from '../../producers/batch/interface.ts'
 export {
   ClosedError,
   ConnectError,

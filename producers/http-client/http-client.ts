@@ -13,6 +13,7 @@ import { basic, bearer } from './authorization.ts'
 import { HttpError } from './http-error.ts'
 import type { BatchBody, HttpClient, HttpOptions, OperationRecord, ReadOptions, WriteOptions } from './interface.ts'
 import { type Asked, openRequests, type Requests } from './requests.ts'
+import { sendBatch } from './send-batch.ts'
 
 interface Around {
   clock: Clock
@@ -143,6 +144,8 @@ export async function openHttpClient(options: HttpOptions, { clock, log }: Aroun
     operation,
     operationEnd,
 
+    batch: (options, records) =>
+      sendBatch(options, records, { sender: client, tokenScope: credentials.tokenScope, now: clock() }),
     async submitBatch(rows, { format = 'ndjson', timeoutMs = UPLOAD_MS, ...query }) {
       const isDryRun = query.dry_run === 'true'
       const response = await requests.send({
@@ -156,11 +159,11 @@ export async function openHttpClient(options: HttpOptions, { clock, log }: Aroun
       })
       return (await response.json()) as never
     },
-    batch: (batchId, given) => read(batchPath(batchId), given),
+    batchState: (batchId, given) => read(batchPath(batchId), given),
     async batchEnd(batchId, given = {}) {
       const until = deadline(clock, given.timeoutMs ?? END_MS_MAX)
       for (;;) {
-        const batch = await client.batch(batchId, { timeoutMs: until.left() })
+        const batch = await client.batchState(batchId, { timeoutMs: until.left() })
         given.onProgress?.(batch)
         if (batch.finished) return batch
         await until.pause(requests, POLL_MS, `batch ${batchId}`)

@@ -1,6 +1,7 @@
 // What a program sees of a client over HTTP. Requests and answers are typed by the schemas that the gateway checks with.
 import type { z } from 'zod'
 import type { RecordResult } from '../../src/job/outcome.ts'
+import type { SendBatch } from '../batch/interface.ts'
 import type { CardToEncrypt, GivenCredentials } from '../client/interface.ts'
 import type { Accepted, BatchQuery, BatchStatus } from '../http/messages/batches.ts'
 import type { GetRecord, GoneRecord, Operation, Patch, PatchRecord, Put, PutRecord } from '../http/messages/cards.ts'
@@ -41,11 +42,11 @@ export type AddedOwner = z.infer<typeof Added | typeof GoneRecord>
 export type LookUp = z.input<typeof Lookup>
 export type LocatedOwner = z.infer<typeof Found | typeof Absent>
 
-export type BatchOptions = z.input<typeof BatchQuery> & ReadOptions & { format?: 'ndjson' | 'csv' }
+export type SubmitBatch = z.input<typeof BatchQuery> & ReadOptions & { format?: 'ndjson' | 'csv' }
 /** Rows as one text, or a function that opens them; it is called again if the request is repeated. */
 export type BatchBody = string | Uint8Array | (() => AsyncIterable<string | Uint8Array>)
 export type AcceptedBatch = z.infer<typeof Accepted>
-export type Batch = BatchStatus
+export type BatchState = BatchStatus
 export type BatchRow = RecordResult
 
 export type OrderReport = z.input<typeof ReportOrder>
@@ -95,11 +96,18 @@ export interface HttpClient {
   /** Asks until the operation has ended. Rejects with the `HttpError` that the write would have been answered with. */
   operationEnd(receiptId: string, options?: ReadOptions): Promise<OperationRecord>
 
+  /**
+   * Sends a list and yields the result of each record in the order of the list. The list isn't held: a few parts of it are
+   * in flight. Its card numbers go over the wire in clear: use TLS. Rejects with `BatchError` for what can't be said over HTTP:
+   * owners, third parties, source times.
+   */
+  batch: SendBatch
+
   /** Sends the rows of a batch; a repeat under the same `batch_id` is the same batch. They hold card numbers in clear: use TLS. */
-  submitBatch(rows: BatchBody, options: BatchOptions): Promise<AcceptedBatch>
-  batch(batchId: string, options?: ReadOptions): Promise<Batch>
+  submitBatch(rows: BatchBody, options: SubmitBatch): Promise<AcceptedBatch>
+  batchState(batchId: string, options?: ReadOptions): Promise<BatchState>
   /** Asks until every row has its outcome. `onProgress`: called with each state. Waits as long as it takes without `timeoutMs`. */
-  batchEnd(batchId: string, options?: ReadOptions & { onProgress?: (batch: Batch) => void }): Promise<Batch>
+  batchEnd(batchId: string, options?: ReadOptions & { onProgress?: (batch: BatchState) => void }): Promise<BatchState>
   /** The results of a finished batch, a row each, in the order of its rows. */
   batchResults(batchId: string, options?: ReadOptions): AsyncIterable<BatchRow>
   /** Cancels what of the batch hasn't started. */

@@ -1,12 +1,11 @@
 // Sends chunks, of which a bounded number is unanswered, and writes the answers in order. The client library sends an unanswered chunk again; here it is only awaited.
 
-import { isRefusal } from '../../src/errors.ts'
 import type { Result } from '../../src/job/answer/result.ts'
 import type { Extent } from '../../src/job/envelope/batch-extent.ts'
 import { type Counts, sumOf } from '../../src/job/outcome.ts'
 import type { BlockForm } from '../../src/job/record-columns.ts'
 import { openAnswerDeadline, tellTo } from '../answer-deadline.ts'
-import { untilSent } from '../client/bulk.ts'
+import { chunkIn, sendChunk } from '../batch/send-chunk.ts'
 import { type RecordForm, sendInForm } from '../client/in-form.ts'
 import { type Limits, openWindow, type WaitingEnds } from '../client/window.ts'
 import { type Client, ClosedError } from '../client.ts'
@@ -14,9 +13,8 @@ import type { FileRunDeps } from '../file-run.ts'
 import type { RowChunk } from '../rows/chunks.ts'
 import { FileError } from '../rows/file-error.ts'
 import type { FileRow } from '../rows/outcome/result-row.ts'
-import { type BatchPlan, tokenBatch } from '../token-batch.ts'
+import type { BatchPlan } from '../token-batch.ts'
 import { rowsOf } from './chunk/ended-rows.ts'
-import { chunkIn } from './chunk/record-form.ts'
 import { firstMaxOf, KNOWN_END, openEnd } from './input/open-end.ts'
 import { tellOfAway, tellOfSilence, watchForWorkers } from './input/silence.ts'
 import { untilBroken } from './input/until-broken.ts'
@@ -210,11 +208,9 @@ async function sendOnce(chunk: RowChunk, number: number, form: BlockForm, sendin
   const { options, client, deps } = sending
   const isLast = isLastSent(number, chunk, sending)
   const sent = { ...chunkIn(form, chunk), number, isLast: isLast && !options.dryRun }
-  const ask = await tokenBatch(client.clientId, batchOf(sending), sent)
-  if (isRefusal(ask)) throw new Error(`broken law: a chunk has its form (${ask.reason} ${ask.field})`)
   // Scheme tokens are asked for by the records. The result may be in columns nevertheless, if an earlier run asked so.
-  const given = { jti: ask.jti, block: ask.block, timeoutMs: ANSWER_MS_MAX, resultColumns: !options.schemeTokens }
-  const result = await untilSent(() => client.call('token-batch', ask.request, given), deps.stop)
+  const given = { timeoutMs: ANSWER_MS_MAX, resultColumns: !options.schemeTokens, stop: deps.stop }
+  const result = await sendChunk(client, batchOf(sending), sent, given)
   if (!options.schemeTokens || options.dryRun) return result
   return withSchemeTokens(result, schemePartOf({ number, isLast }, sending), client)
 }

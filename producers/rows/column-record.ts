@@ -26,8 +26,7 @@ export function columnsOf(
   const cardNumber = cell(cells, layout, 'card_number')
   const cardholderName = cell(cells, layout, 'cardholder_name')
   if (cardNumber === '' || BESIDE.some(name => cell(cells, layout, name) !== '')) return undefined
-  if (cardNumber.length + cardholderName.length > COLUMN_UNITS_MAX) return undefined
-  if (UNPLAIN.test(reference) || UNPLAIN.test(cardNumber) || UNPLAIN.test(cardholderName)) return undefined
+  if (!arePlain({ reference, cardNumber, cardholderName })) return undefined
   const expiry = wholeExpiry(cells, layout)
   if (expiry === 0) return undefined
   return {
@@ -38,6 +37,16 @@ export function columnsOf(
     expiryMonth: expiry % 100,
     expiryYear: Math.floor(expiry / 100),
   }
+}
+
+/** Whether the texts of a record can stand in columns: JSON needs no escapes for them. */
+export function arePlain({
+  reference,
+  cardNumber,
+  cardholderName,
+}: Pick<ColumnRecord, 'reference' | 'cardNumber' | 'cardholderName'>): boolean {
+  if (cardNumber.length + cardholderName.length > COLUMN_UNITS_MAX) return false
+  return !UNPLAIN.test(reference) && !UNPLAIN.test(cardNumber) && !UNPLAIN.test(cardholderName)
 }
 
 /** Longer texts would make a record that could be too long for a row. */

@@ -38,8 +38,18 @@ const ROOMS: Record<string, readonly string[]> = {
   'producers/rows': ['src/job', 'src/token', 'src/vault'],
   // Producers and workers meet only in the contract. A producer runs where there is no store.
   producers: ['producers/rows', 'src/job', 'src/token', 'src/vault', 'src/queue'],
+  // Chunks of a batch, of files and of lists.
+  'producers/batch': ['producers', 'producers/rows', 'src/job', 'src/token', 'src/vault'],
   'producers/inspect': ['producers/rows', 'src/token'],
-  'producers/migrate': ['producers', 'producers/rows', 'src/job', 'src/token', 'src/vault', 'src/queue'],
+  'producers/migrate': [
+    'producers',
+    'producers/batch',
+    'producers/rows',
+    'src/job',
+    'src/token',
+    'src/vault',
+    'src/queue',
+  ],
   // Compares a new file with the store.
   'producers/diff': [
     ...['producers', 'producers/migrate', 'producers/rows'],
@@ -60,7 +70,7 @@ const ROOMS: Record<string, readonly string[]> = {
   // What the HTTP roles have in common.
   'producers/http': ['producers', 'src/job', 'src/token', 'src/queue'],
   // Calls a gateway. It knows what is asked there, and nothing of how that is done.
-  'producers/http-client': ['producers', 'producers/http', 'src/job', 'src/vault'],
+  'producers/http-client': ['producers', 'producers/http', 'producers/batch', 'src/job', 'src/vault'],
   // Pages for people. It has no room of keys but the one that verifies passkeys.
   'producers/console': [
     ...['producers', 'producers/http', 'producers/operate', 'producers/schedule'],

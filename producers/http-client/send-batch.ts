@@ -1,0 +1,174 @@
+// Sends a list as a batch over HTTP: in parts, each of which is a batch of its own with its name and number, a few of them in
+// flight, and yields the result of each record in the order of the list. A part that is sent again is the same batch.
+import type { RecordKind } from '../../src/job/choices.ts'
+import type { RecordResult } from '../../src/job/outcome.ts'
+import { BatchError, otherList } from '../batch/batch-error.ts'
+import type { BatchCheckpoint, BatchOptions, BatchRecord, Ended } from '../batch/interface.ts'
+import { openWindow } from '../client/window.ts'
+import type { HttpClient } from './interface.ts'
+
+type Sender = Pick<HttpClient, 'submitBatch' | 'batchEnd' | 'batchResults'>
+
+const IN_FLIGHT = 3
+/** Records of a part: few enough that a part fits into the memory of both sides and into any gateway's limit. */
+const PART_RECORDS = 10_000
+
+/** What one name of a record or of its card is called in a row. Whatever isn't here can't be said over HTTP. */
+const COLUMNS: Readonly<Record<string, string>> = {
+  reference: 'reference',
+  id: 'id',
+  action: 'action',
+  card_brand: 'card_brand',
+  token_type: 'token_type',
+  token_expiry_date: 'token_expiry_date',
+  scheme_token_action: 'scheme_token_action',
+  encrypted_card: 'encrypted_card',
+  public_key_alias: 'public_key_alias',
+  card_holder_name: 'cardholder_name',
+  card_holder_email: 'cardholder_email',
+  expiry_month: 'expiry_month',
+  expiry_year: 'expiry_year',
+  provider: 'provider',
+  provider_account: 'provider_account',
+  customer_id: 'customer_id',
+  card_id: 'card_id',
+  on_orphan: 'on_orphan',
+  'card.cardNumber': 'card_number',
+  'card.expiryMonth': 'expiry_month',
+  'card.expiryYear': 'expiry_year',
+  'card.cardholderName': 'cardholder_name',
+  'card.sequenceNumber': 'sequence_number',
+}
+
+interface Part<Record> {
+  position: number
+  /** How many records of the list are before it. */
+  before: number
+  records: Record[]
+  rows: string
+}
+
+interface Written<Record> {
+  ended: Ended<Record>[]
+  parts: number
+}
+
+export async function* sendBatch<Kind extends RecordKind>(
+  options: BatchOptions<Kind>,
+  records: AsyncIterable<BatchRecord<Kind>> | Iterable<BatchRecord<Kind>>,
+  { sender, tokenScope, now }: { sender: Sender; tokenScope: string | undefined; now: number },
+): AsyncGenerator<Ended<BatchRecord<Kind>>, void, void> {
+  type Record = BatchRecord<Kind>
+  const { batchId, checkpoint, onCheckpoint, inFlight = IN_FLIGHT } = options
+  if (checkpoint && checkpoint.batchId !== batchId)
+    throw new BatchError(`the checkpoint is of the batch ${checkpoint.batchId}, not of ${batchId}`)
+  const query = queryOf(options, tokenScope)
+  const done = { records: checkpoint?.records ?? 0, chunks: checkpoint?.chunks ?? 0 }
+  const acceptedAt = checkpoint?.acceptedAt ?? Math.floor(now / 1_000)
+  const written: Written<Record>[] = []
+
+  async function send({ position, rows }: Part<Record>): Promise<RecordResult[]> {
+    const { batch_id: id } = await sender.submitBatch(rows, {
+      ...query,
+      ...(options.dryRun ? {} : { batch_id: `${batchId}-${position}` }),
+      timeoutMs: options.timeoutMs,
+    })
+    await sender.batchEnd(id, { timeoutMs: options.timeoutMs })
+    const results: RecordResult[] = []
+    for await (const result of sender.batchResults(id)) results.push(result)
+    return results
+  }
+  const window = openWindow<Part<Record>, RecordResult[], Written<Record>>({
+    limits: () => ({ unanswered: inFlight, unwritten: inFlight }),
+    waiting: undefined,
+    endOf: (part, results) => ({ ended: endedOf(part, results), parts: part.position + 1 }),
+    async write(end) {
+      written.push(end)
+    },
+  })
+  async function* taken(): AsyncGenerator<Ended<Record>, void, void> {
+    for (let end = written.shift(); end; end = written.shift()) {
+      yield* end.ended
+      done.records += end.ended.length
+      done.chunks = end.parts
+      await onCheckpoint?.({ batchId, acceptedAt, ...done, form: 'rows' })
+    }
+  }
+
+  for await (const part of partsOf<Record>(records)) {
+    if (isDone(part, checkpoint)) continue
+    await window.room()
+    yield* taken()
+    const answer = send(part)
+    answer.catch(() => {}) // The window tells of it in its turn.
+    window.push(part, answer)
+  }
+  await window.drain()
+  yield* taken()
+}
+
+function queryOf({ kind, scope, policy = {}, dryRun }: BatchOptions, tokenScope: string | undefined) {
+  const { on_conflict: onConflict, on_expired: onExpired, ...others } = policy
+  const [other] = Object.keys(others)
+  if (other !== undefined || onConflict === 'newest')
+    throw new BatchError(
+      `policy.${other ?? 'on_conflict'}: this can't be said over HTTP; send the batch over the queues`,
+    )
+  const ofScope = kind === 'token-create' ? (scope ?? tokenScope) : undefined
+  return {
+    kind,
+    ...(ofScope !== undefined && { token_scope: ofScope }),
+    ...(onConflict !== undefined && { on_conflict: onConflict }),
+    ...(onExpired !== undefined && { on_expired: onExpired }),
+    ...(dryRun && { dry_run: 'true' as const }),
+  }
+}
+
+async function* partsOf<Record extends object>(
+  list: AsyncIterable<Record> | Iterable<Record>,
+): AsyncGenerator<Part<Record>, void, void> {
+  let part: Part<Record> = { position: 0, before: 0, records: [], rows: '' }
+  for await (const record of list) {
+    if (part.records.length === PART_RECORDS) {
+      yield part
+      const { position, before, records } = part
+      part = { position: position + 1, before: before + records.length, records: [], rows: '' }
+    }
+    part.rows += `${JSON.stringify(rowOf(record, part.before + part.records.length))}\n`
+    part.records.push(record)
+  }
+  if (part.records.length > 0) yield part
+}
+
+/** The record as a flat row. Throws for a member that no row has. */
+function rowOf(record: object, index: number): Record<string, unknown> {
+  const row: Record<string, unknown> = {}
+  const put = (name: string, value: unknown): void => {
+    if (value === undefined) return
+    const column = COLUMNS[name]
+    if (column === undefined)
+      throw new BatchError(`record ${index + 1}: ${name} can't be said over HTTP; send the batch over the queues`)
+    row[column] = value
+  }
+  for (const [name, value] of Object.entries(record)) {
+    if (name !== 'card' || typeof value !== 'object' || value === null) put(name, value)
+    else for (const [part, of] of Object.entries(value)) put(`card.${part}`, of)
+  }
+  return row
+}
+
+function isDone({ position, before }: Part<unknown>, checkpoint: BatchCheckpoint | undefined): boolean {
+  if (!checkpoint) return false
+  if (position === checkpoint.chunks && before !== checkpoint.records) throw otherList(checkpoint.records)
+  return position < checkpoint.chunks
+}
+
+/** A row of a part has the number of its line there; a record that of its place in the list. */
+function endedOf<Record>({ before, records }: Part<Record>, results: RecordResult[]): Ended<Record>[] {
+  if (results.length !== records.length)
+    throw new BatchError(`a part of ${records.length} records has ${results.length} results`)
+  return records.map((record, index) => ({
+    record,
+    result: { ...(results[index] as RecordResult), line: before + index + 1 },
+  }))
+}
