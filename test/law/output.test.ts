@@ -20,7 +20,7 @@ const OWN_WORDS: Record<string, string> = {
 const HANDS_ON: Record<string, string> = {
   'cli/commands/ingest.ts': 'to the progress',
   'cli/commands/migrate.ts': 'to the progress',
-  'bin/demo-reports.ts': 'to the progress',
+  'cli/commands/demo/reports.ts': 'to the progress',
   'cli/commands/submit.ts': 'to the run',
   'cli/commands/operate/look.ts': 'whether the terminal is this process’s own',
   'src/embedded/command.ts': 'reads those of a program that it has started',
