@@ -95,7 +95,7 @@ export async function demo(ownTerminal: Terminal, script: string): Promise<void>
     show(`nightly   ${relative('.', await reportNight(session, producing))}`)
     const { line, answer } = await readOverHttp(session, script, summary.results)
     show('', 'One of the tokens, over HTTP:', `$ ${line}`, ...answer.split('\n'), '')
-    say(terminal, 'To go on with these tokens: TOKENMILL_DATA_DIR=.tokenmill-demo npm start')
+    say(terminal, 'To go on with these tokens: TOKENMILL_DATA_DIR=.tokenmill-demo npx tokenmill start')
   } finally {
     await session.lifetime.close()
   }
