@@ -17,12 +17,12 @@ export interface Lock {
   packages: Record<string, LockedPackage>
 }
 
-interface Needs {
+/** The part of a manifest that says what a package needs. */
+export interface Needs {
   name: string
   version: string
   dependencies: Record<string, string>
   optionalDependencies: Record<string, string>
-  peerDependencies: Record<string, string>
 }
 
 export function shrinkwrapOf(manifest: Needs, lock: Lock): Lock {
