@@ -1,7 +1,8 @@
 #!/usr/bin/env node
-// Starts one of our .ts files on a Node that runs them as they are. An older Node reads only this file and
-// tokenmill.mjs. This file installs the dependencies where they are missing, then hands over to the Node that npm
-// brought along. What it starts ends with it, however it ends: where Node can, it becomes that process itself.
+// Starts one of our scripts on a Node that fits it. An older Node reads only this file and tokenmill.mjs. In a checkout
+// this file installs the dependencies where they are missing, then hands over to the Node that npm brought along; the
+// installed package takes the Node that runs it. What it starts ends with it, however it ends: where Node can, it becomes
+// that process itself.
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { constants } from 'node:os'
@@ -9,6 +10,12 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
+
+/** Else this is the installed package, whose sources are compiled. */
+const isCheckout = existsSync(join(root, 'cli/main.ts'))
+
+/** The command's script. */
+export const MAIN = isCheckout ? 'cli/main.ts' : 'cli/main.js'
 
 /** Without them a heap grows to three times what it needs before it is swept (docs/performance/history.md). */
 export const HEAP_FLAGS = ['--max-semi-space-size=32', '--heap-growing-percent=40']
@@ -33,11 +40,11 @@ const isFit = version => Number.parseInt(version, 10) >= 24
 
 /** The first Node of version 24 or newer: the one npm installed beside the dependencies, else the one running this. */
 function findNode() {
-  const bundled = findBundled()
+  const bundled = isCheckout ? findBundled() : undefined
   if (bundled !== undefined) return bundled
   if (isFit(process.versions.node)) return process.execPath
   process.stderr.write(
-    `tokenmill: needs Node 24 or newer; this is ${process.versions.node} and no bundled one fits this machine. Install Node 24, then run the same command again.\n`,
+    `tokenmill: needs Node 24 or newer; this is ${process.versions.node}${isCheckout ? ' and no bundled one fits this machine' : ''}. Install Node 24, then run the same command again.\n`,
   )
   return process.exit(78)
 }
@@ -60,20 +67,27 @@ function findBundled() {
 
 /** Runs `script` to its end with our standard streams and our signals; the exit status is the script's. */
 export function launch(script, args) {
-  install()
+  if (isCheckout) install()
   const node = findNode()
   const words = [...HEAP_FLAGS, resolve(root, script), ...args]
-  const path = [join(root, 'node_modules/.bin'), process.env.PATH].join(':')
   const own = {
-    // Compiled code is kept beside the dependencies, where only those write who may change the code itself. So every
-    // process of ours starts faster.
-    NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/tokenmill'),
+    ...(isCheckout && settingsOfCheckout()),
     // Else glibc keeps freed memory apart for each thread, some 10 MiB a process.
-    MALLOC_ARENA_MAX: '1',
+    MALLOC_ARENA_MAX: process.env.MALLOC_ARENA_MAX ?? '1',
   }
-  const env = { ...own, ...process.env, PATH: path }
+  const env = { ...process.env, ...own }
   if (canBecome()) process.execve(node, [node, ...words], env)
   else runChild(node, words, env)
+}
+
+function settingsOfCheckout() {
+  return {
+    // Scripts find the tools that npm installed.
+    PATH: [join(root, 'node_modules/.bin'), process.env.PATH].join(':'),
+    // Compiled code is kept beside the dependencies, where only those write who may change the code itself. So every
+    // process of ours starts faster. Nothing is written into the installed package.
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(root, 'node_modules/.cache/tokenmill'),
+  }
 }
 
 /** Node has `execve` since 22.15; on these systems it only throws. Elsewhere it can't fail: the `node` found fits this machine. */

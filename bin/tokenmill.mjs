@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The `tokenmill` command: finds a fitting Node, then cli/main.ts does the rest.
-import { launch } from './launch.mjs'
+// The `tokenmill` command: finds a fitting Node, then cli/main does the rest.
+import { launch, MAIN } from './launch.mjs'
 
-launch('cli/main.ts', process.argv.slice(2))
+launch(MAIN, process.argv.slice(2))

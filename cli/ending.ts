@@ -4,6 +4,7 @@ import { FileError } from '../producers/rows/file-error.ts'
 import { ConfigError } from '../src/config.ts'
 import { FAULTS, Fault } from '../src/errors.ts'
 import { describeError } from '../src/logger.ts'
+import { missingPackage } from '../src/missing-package.ts'
 import { PortInUse } from '../src/ops.ts'
 import { causeOf } from '../src/server-error.ts'
 import { Unfit } from '../src/store/connection/server-state.ts'
@@ -39,6 +40,8 @@ export function endingOf(thrown: unknown): Ending {
   if (error instanceof ConfigError) return { status: EXIT.config, line: error.message }
   if (error instanceof PortInUse) return { status: EXIT.failure, line: error.message }
   if (error instanceof FileError) return { status: error.status, line: error.message }
+  const missing = missingPackage(error)
+  if (missing !== undefined) return { status: EXIT.config, line: missing }
   if (error instanceof LostRace) return { status: EXIT.failure, line: RACED }
   const code = codeOf(error)
   const atConnection = error instanceof Fault && error.code === 'store_away' ? codeOf(error.cause) : code

@@ -36,6 +36,11 @@ const ENTRIES: Entry[] = [
     load: async () => (await import('./usage/roles.ts')).start,
   },
   {
+    term: 'demo',
+    description: 'migrates a sample of test cards on the embedded engine, in the folder .tokenmill-demo',
+    load: async () => (await import('./usage/demo.ts')).demo,
+  },
+  {
     term: 'gateway',
     description: 'serves the HTTP interface; settings name its address, time-outs and certificates',
     load: async () => (await import('./usage/roles.ts')).gateway,

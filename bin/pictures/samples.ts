@@ -4,9 +4,9 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Browser } from 'playwright-core'
+import { sampleDay } from '../../cli/commands/demo/reports.ts'
 import type { Store } from '../../src/store/pool.ts'
 import { type Seat, signIn, takeSeat } from '../../test/producers/console/seats.ts'
-import { sampleDay } from '../demo-reports.ts'
 import { NAMES } from './list.ts'
 
 /** Runs a command of tokenmill, and returns what it prints. */

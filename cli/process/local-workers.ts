@@ -1,11 +1,11 @@
 // Worker processes as children of a command, for the embedded engine, where perhaps no other process works the
 // command's jobs.
-import { fileURLToPath } from 'node:url'
 import { CATALOGUE } from '../../src/job/composition.ts'
+import { scriptBeside } from '../../src/script.ts'
 import { type Supervised, supervise } from '../../workers/process/supervise.ts'
 import { type Session, withQueues } from '../open/open.ts'
 
-export const WORKER_SCRIPT = fileURLToPath(new URL('worker-process.ts', import.meta.url))
+export const WORKER_SCRIPT = scriptBeside(import.meta.url, 'worker-process')
 
 /** Starts the worker processes. Resolves when all of them are working; they end with the session. */
 export async function startLocalWorkers(

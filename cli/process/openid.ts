@@ -1,6 +1,6 @@
 // Opens the way to the OpenID provider of the console, from its settings. The client's secret is in a file that its owner alone may
 // read, as a key is.
-import { type OpenIdProvider, openProvider } from '../../producers/console/openid-provider/provider.ts'
+import type { OpenIdProvider } from '../../producers/console/openid-provider/provider.ts'
 import type { OpenIdSettings } from '../../producers/console/openid-provider/settings.ts'
 import { systemClock } from '../../src/clock.ts'
 import { type Config, ConfigError } from '../../src/config.ts'
@@ -34,5 +34,6 @@ export async function openOpenId({ config, lifetime, log }: Opened, settings: Op
   if (!/^[ -~]+$/.test(text)) throw new ConfigError(`${SECRET}: must hold one printable line`)
   const outbound = openOutbound({ privateHosts: config.privateHosts, connections: PROVIDER_CONNECTIONS })
   lifetime.onClose('OpenID provider', outbound.close)
+  const { openProvider } = await import('../../producers/console/openid-provider/provider.ts')
   return openProvider(settings, { secret: new Secret(text), outbound, clock: systemClock, log })
 }

@@ -4,6 +4,7 @@
 import { toFault } from '../../src/errors.ts'
 import { endWithParent } from '../../src/lifetime.ts'
 import { describeError } from '../../src/logger.ts'
+import { missingPackage } from '../../src/missing-package.ts'
 import { Mismatch } from '../../src/report/tie-out.ts'
 import { openStore } from '../../src/store/pool.ts'
 import type { Said } from '../../workers/report/child.ts'
@@ -12,7 +13,7 @@ import { endUncaught } from '../ending.ts'
 import { poolsOf } from '../open/connections.ts'
 import { openDatabase, openSession, type Session } from '../open/open.ts'
 import { openReportFiles } from '../open/report-files.ts'
-import { processTerminal, takeConsole } from '../terminal.ts'
+import { processTerminal, say, takeConsole } from '../terminal.ts'
 
 /** The time limit of one statement of a report, which may sort all rows, in ms. */
 const STATEMENT_MS_MAX = 15 * 60_000
@@ -40,6 +41,8 @@ async function answer(session: Session, task: ReportTask): Promise<Said> {
   } catch (error) {
     if (error instanceof Mismatch) return { mismatch: error.message }
     const fault = toFault(error)
+    const missing = missingPackage(error)
+    if (missing !== undefined) say(terminal, `tokenmill: a report could not be made: ${missing}`)
     session.log.warn(
       { report: task.reportUid, fault: fault.code, cause: describeError(fault.cause ?? error) },
       'a report could not be made',

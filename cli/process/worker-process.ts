@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { CATALOGUE } from '../../src/job/composition.ts'
 import { endWithParent } from '../../src/lifetime.ts'
 import { openRegistry } from '../../src/metrics.ts'
+import { scriptBeside } from '../../src/script.ts'
 import * as scheduleRuns from '../../src/store/report/schedule-runs.ts'
 import { openKekMetrics } from '../../src/vault/kek/metrics.ts'
 import { readRelyingParty } from '../../src/vault/passkey/relying-party.ts'
@@ -29,7 +30,7 @@ import { processTerminal, say, takeConsole } from '../terminal.ts'
 import { openProviders } from './providers.ts'
 
 const SCRIPT = fileURLToPath(import.meta.url)
-const REPORT_SCRIPT = fileURLToPath(new URL('report-process.ts', import.meta.url))
+const REPORT_SCRIPT = scriptBeside(import.meta.url, 'report-process')
 /** What a worker seals. */
 const SEALED: readonly Purpose[] = ['seal', 'before-image']
 /** What a worker also seals where providers are configured. That key can't be replaced: its seals are not to be wasted. */

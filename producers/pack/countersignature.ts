@@ -4,7 +4,6 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { ConfigError } from '../../src/config.ts'
-import { checkPgpSignature } from '../../src/vault/pgp/pgp-signature.ts'
 import { NamedFile, nameFrom } from '../migrate/manifest.ts'
 import { codeOf, FileError } from '../rows/file-error.ts'
 import { canonicalText } from './canonical.ts'
@@ -52,6 +51,7 @@ export async function countersign(
     signature: await read(signature, '--signature'),
     publicKey: await read(counterparty, '--counterparty'),
   }
+  const { checkPgpSignature } = await import('../../src/vault/pgp/pgp-signature.ts')
   const found = await checkPgpSignature(packBytes, given).catch(error => {
     throw error instanceof ConfigError
       ? new FileError('usage', `${error.message}.`, 'Check the two names.', error)
@@ -119,6 +119,7 @@ export async function checkSameSigner(packPath: string, { counterparty }: Counte
 export async function isCountersigned(record: Countersignature, packBytes: Buffer): Promise<boolean> {
   const { counterparty, signature } = record
   const given = { signature: Buffer.from(signature), publicKey: Buffer.from(counterparty.public_key) }
+  const { checkPgpSignature } = await import('../../src/vault/pgp/pgp-signature.ts')
   const found = await checkPgpSignature(packBytes, given).catch(() => undefined)
   return found?.signer.fingerprint === counterparty.fingerprint
 }

@@ -12,7 +12,8 @@ import {
   readCountersignature,
 } from './countersignature.ts'
 import { type Pack, packText, readPack } from './pack.ts'
-import { paperOf } from './paper/paper.ts'
+
+const loadPaper = () => import('./paper/paper.ts')
 
 export function pdfPath(pack: string): string {
   return `${pack.replace(/\.json$/, '')}.pdf`
@@ -41,8 +42,12 @@ interface OfBatch {
   manifest: { batch_id: string }
 }
 
-/** Refuses, before anything is computed, to replace a pack of other batches or one that was countersigned. */
+/**
+ * Refuses, before anything is computed, to replace a pack of other batches or one that was countersigned. Also fails
+ * before that where the package that draws PDF is missing.
+ */
 export async function checkPackFree(path: string, batches: readonly OfBatch[]): Promise<void> {
+  await loadPaper()
   if (await readCountersignature(path)) {
     const next = 'It stays as it was signed: give a further pack another name with --out FILE.'
     throw new FileError('usage', `${path} was signed by the counterparty.`, next)
@@ -77,6 +82,7 @@ async function writePaper(
   of: { pack: Pack; bytes: Buffer; countersignature: Countersignature | undefined },
   sign: Sign,
 ): Promise<void> {
+  const { paperOf } = await loadPaper()
   const sha256 = createHash('sha256').update(of.bytes).digest('hex')
   await writeSigned(pdfPath(path), await paperOf({ ...of, sha256 }), sign)
 }

@@ -8,7 +8,7 @@ import { pipeline } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { codeOf, FileError } from './file-error.ts'
 import { inputFormatOf } from './input-format.ts'
-import { decryptOpenpgp, type OpenpgpKeys, type OpenpgpOptions, type PgpKeys, readKeys } from './openpgp/decrypt.ts'
+import type { OpenpgpKeys, OpenpgpOptions, PgpKeys } from './openpgp/decrypt.ts'
 import { digestWhileReading, type InputDigest, releaseVerified, type SegmentDigests } from './segments.ts'
 
 export interface SourceOptions extends OpenpgpOptions {
@@ -47,7 +47,7 @@ export async function validateSource<T>(
   if (options.path === '-') throw new FileError('usage', 'Standard input cannot be read twice.', 'Give a file.')
   const keys = await keysFor(options)
   const raw = digestWhileReading(readRaw(options.path))
-  const bytes = unwrap(options.path, raw.bytes, keys)[Symbol.asyncIterator]()
+  const bytes = (await unwrap(options.path, raw.bytes, keys))[Symbol.asyncIterator]()
   try {
     const checked = await checkThrough(bytes, keys !== undefined, check)
     return { digests: raw.digests(), pgpKeys: keys?.used, checked }
@@ -90,7 +90,7 @@ export async function openSource(options: SourceOptions, digests?: SegmentDigest
   const raw = releaseVerified(options.path, readRaw(options.path), digests)
   // The first reading verified the signature, and the ciphertext is the same; so now it is only decrypted.
   const keys = await keysFor({ ...options, verifyKeyFile: undefined })
-  return { bytes: unwrap(options.path, raw, keys), digest: () => digestOf(digests) }
+  return { bytes: await unwrap(options.path, raw, keys), digest: () => digestOf(digests) }
 }
 
 function digestOf({ sha256, bytes }: SegmentDigests): InputDigest {
@@ -99,7 +99,7 @@ function digestOf({ sha256, bytes }: SegmentDigests): InputDigest {
 
 async function keysFor(options: SourceOptions): Promise<OpenpgpKeys | undefined> {
   const encrypted = inputFormatOf(options.path).wrappers.includes('openpgp')
-  if (encrypted) return readKeys(options)
+  if (encrypted) return (await loadOpenpgp()).readKeys(options)
   if (options.verifyKeyFile === undefined) return undefined
   const next = 'Leave --verify-key out, or give the OpenPGP file (.pgp, .gpg, .asc).'
   throw new FileError('usage', `${options.path} is not an OpenPGP file, so it bears no signature.`, next)
@@ -117,10 +117,20 @@ async function* readRaw(path: string): AsyncGenerator<Buffer> {
   }
 }
 
-function unwrap(path: string, raw: AsyncIterable<Buffer>, keys: OpenpgpKeys | undefined): AsyncIterable<Buffer> {
+/** The OpenPGP library is large, and few files are encrypted. */
+const loadOpenpgp = () => import('./openpgp/decrypt.ts')
+
+async function unwrap(
+  path: string,
+  raw: AsyncIterable<Buffer>,
+  keys: OpenpgpKeys | undefined,
+): Promise<AsyncIterable<Buffer>> {
   let bytes = raw
   for (const wrapper of inputFormatOf(path).wrappers) {
-    bytes = wrapper === 'gzip' || keys === undefined ? gunzip(path, bytes) : decryptOpenpgp(path, bytes, keys)
+    bytes =
+      wrapper === 'gzip' || keys === undefined
+        ? gunzip(path, bytes)
+        : (await loadOpenpgp()).decryptOpenpgp(path, bytes, keys)
   }
   return bytes
 }

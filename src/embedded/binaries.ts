@@ -6,6 +6,7 @@ import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, renameSync, r
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { ConfigError } from '../config.ts'
+import { missingPackage } from '../missing-package.ts'
 import type { ClusterLocation } from './cluster-location.ts'
 import { run } from './command.ts'
 
@@ -28,7 +29,9 @@ function findRelease(): Release {
     const home = dirname(dirname(near.resolve(name)))
     const { version } = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8')) as { version: string }
     return { native: join(home, 'native'), version }
-  } catch {
+  } catch (error) {
+    const missing = missingPackage(error)
+    if (missing !== undefined) throw new ConfigError(`DATABASE_URL: ${missing}, or set it to a PostgreSQL server`)
     throw new ConfigError(
       `DATABASE_URL: there is no embedded PostgreSQL for this machine (${name}); set DATABASE_URL to a PostgreSQL server`,
     )

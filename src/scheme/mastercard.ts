@@ -12,7 +12,7 @@ import {
   X509Certificate,
 } from 'node:crypto'
 import { createRequire } from 'node:module'
-import OAuth from 'mastercard-oauth1-signer'
+import type OAuth from 'mastercard-oauth1-signer'
 import { z } from 'zod'
 
 export interface MastercardKeys {
@@ -35,11 +35,17 @@ export function readCertificate(pem: string): X509Certificate {
   return new X509Certificate(pem)
 }
 
+const require = createRequire(import.meta.url)
+
+/** The packages are loaded at first use, since most installations reach no network. */
+const loadSigner = () => require('mastercard-oauth1-signer') as typeof OAuth
+
 /** The `Authorization` header of a request: OAuth 1.0a with a hash of the body, RSA-SHA256. */
 export function signRequest(keys: MastercardKeys, method: 'POST', url: string, body: string): string {
   // The package passes the key to node:crypto, which also takes a KeyObject; a PEM text would be parsed at every call.
   const key = keys.signingKey as unknown as string
-  return OAuth.getAuthorizationHeader(url, method, body, keys.consumerKey, key, OAuth.SignatureMethod.RSA_SHA256)
+  const signer = loadSigner()
+  return signer.getAuthorizationHeader(url, method, body, keys.consumerKey, key, signer.SignatureMethod.RSA_SHA256)
 }
 
 export type EncryptPayload = (payload: unknown) => EncryptedPayload
@@ -72,7 +78,6 @@ interface ClientEncryption {
     }
   }
 }
-const require = createRequire(import.meta.url)
 
 /**
  * Returns a function that encrypts to the certificate: AES-128-CBC with a new key each time, and that key by RSA-OAEP

@@ -7,7 +7,8 @@ import { COMPOSITIONS, FEATURES, type FeatureName, featureOf } from '../law/feat
 import { tree as files, importsOf, root, targetsOf } from '../law/tree.ts'
 import { leaveOut, withoutElement } from './leave-out.ts'
 
-const PRODUCT = /^(cli|src|producers|workers)\//
+/** With the sample of cards, which the demo and the tests write. */
+const PRODUCT = /^(cli|src|producers|workers|bin\/sample)\//
 const ROUNDS_MAX = 12
 
 /** The feature, and every one that imports it. */

@@ -56,6 +56,10 @@ export const FEATURES = {
       'cli/usage/person.ts',
     ],
   },
+  demo: {
+    mayImport: ['files', 'ledger', 'reports'],
+    paths: ['cli/commands/demo', 'cli/usage/demo.ts'],
+  },
   files: {
     mayImport: [],
     paths: [

@@ -22,10 +22,11 @@ const OWN_WORDS: Record<string, string> = {
 const HANDS_ON: Record<string, string> = {
   'cli/commands/ingest.ts': 'to the progress',
   'cli/commands/migrate.ts': 'to the progress',
-  'bin/demo-reports.ts': 'to the progress',
+  'cli/commands/demo/reports.ts': 'to the progress',
   'cli/commands/submit.ts': 'to the run',
   'cli/commands/operate/look.ts': 'whether the terminal is this process’s own',
   'src/embedded/command.ts': 'reads those of a program that it has started',
+  'bin/build/stage.ts': 'reads that of the compiler',
   'bin/pictures.ts': 'reads those of a command that it has started',
 }
 

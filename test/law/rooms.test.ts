@@ -254,7 +254,7 @@ describe('imports', () => {
       `import './c.ts'`,
       `export * from './d.ts'`,
       `const e = await import('./e.ts')`,
-      `fork(fileURLToPath(new URL('f.ts', import.meta.url)))`,
+      `fork(scriptBeside(import.meta.url, 'f'))`,
       `import g, { type H } from 'g'`,
       `const i = require('i')`,
     ].join('\n')

@@ -16,14 +16,11 @@ export interface SourceFile {
 }
 
 const IMPORT = /(?:^\s*(?:import|export)\b[^'"`;]*?\bfrom\s*|^\s*import\s*|\b(?:import|require)\(\s*)['"]([^'"]+)['"]/gm
-const FORK = /\bnew URL\(\s*['"]([^'"]+\.ts)['"]\s*,\s*import\.meta\.url\)/g
+const FORK = /\bscriptBeside\(import\.meta\.url, '([^']+)'\)/g
 
 export function importsOf(text: string): string[] {
-  const forks = [...text.matchAll(FORK)].map(match => match[1] ?? '')
-  return [
-    ...[...text.matchAll(IMPORT)].map(match => match[1] ?? ''),
-    ...forks.map(path => (path.startsWith('.') ? path : `./${path}`)),
-  ]
+  const forks = [...text.matchAll(FORK)].map(match => `./${match[1]}.ts`)
+  return [...[...text.matchAll(IMPORT)].map(match => match[1] ?? ''), ...forks]
 }
 
 export function readTree(folder: string): SourceFile[] {

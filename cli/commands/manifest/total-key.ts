@@ -2,7 +2,6 @@
 // made here, given to the sender encrypted, and destroyed when the migration is signed off.
 import { makeTotalKey, totalKeyText } from '../../../producers/pack/total-key.ts'
 import { writeAtomically } from '../../../producers/rows/atomic-file.ts'
-import { encryptTo, readRecipient } from '../../../producers/rows/openpgp/recipient.ts'
 import { handOutTotalKey, signOff as signOffAct, type TotalKeyRefusal } from '../../../src/acts/manifest.ts'
 import type { JsonOption } from '../../command.ts'
 import { Stop } from '../../exit.ts'
@@ -24,6 +23,7 @@ const REFUSED: Record<TotalKeyRefusal, string> = {
 export function totalKey(terminal: Terminal, options: KeyOptions): Promise<void> {
   const { migration, to, out } = options
   return withSession(terminal, async session => {
+    const { encryptTo, readRecipient } = await import('../../../producers/rows/openpgp/recipient.ts')
     const recipient = await readRecipient(to)
     const { store, ring } = await openVault(session)
     const by = await byOf({ action: 'manifest.key.hand-out', subject: migration }, options, store, ring)

@@ -9,8 +9,6 @@ import type { Secret } from '../../secret.ts'
 import { thumbprintOf } from '../client-key.ts'
 import { openJwe, sealJwe } from '../jwe.ts'
 import { JWE_ALG, type JweKeyType, jweTypeOf, RSA_BITS } from '../jwe-key.ts'
-import { pgpIdsOfKey } from '../pgp/pgp.ts'
-import { makePgpKey, openPgpKey, readPgpKey } from '../pgp/pgp-key.ts'
 import { captureHalfName, type PrivateHalves, type StoredPrivateHalf } from '../private-half.ts'
 
 export const CAPTURE_KEY_TYPES = ['jwe-rsa', 'jwe-ec', 'pgp'] as const
@@ -41,13 +39,16 @@ interface PgpCaptureKey {
 
 export type CaptureKey = JweCaptureKey | PgpCaptureKey
 
+/** OpenPGP is loaded for keys of that type alone. */
+const loadPgp = () => import('../pgp/pgp-key.ts')
+
 /** Makes a new pair: RSA 2048, P-256, or OpenPGP on curve25519. */
 export async function makeCaptureKey(
   type: CaptureKeyType,
   alias: string,
   halves: PrivateHalves,
 ): Promise<CaptureKeyRecord> {
-  if (type === 'pgp') return pgpRecord(alias, await makePgpKey(alias), halves)
+  if (type === 'pgp') return pgpRecord(alias, await (await loadPgp()).makePgpKey(alias), halves)
   const { privateKey } =
     type === 'jwe-rsa'
       ? await promisify(generateKeyPair)('rsa', { modulusLength: RSA_BITS.least, publicExponent: 0x10001 })
@@ -68,7 +69,7 @@ export async function importCaptureKey(
 ): Promise<CaptureKeyRecord> {
   const isPgp = text.reveal().includes('-----BEGIN PGP PRIVATE KEY BLOCK-----')
   const record = await (isPgp
-    ? pgpRecord(alias, await readPgpKey(text, passphrase), halves)
+    ? pgpRecord(alias, await (await loadPgp()).readPgpKey(text, passphrase), halves)
     : importJweKey(readPrivateKey(text, passphrase), alias, halves))
   if (type !== undefined && type !== record.type)
     throw new ConfigError(`this key is of type ${record.type}, not ${type}`)
@@ -80,9 +81,12 @@ export async function openCaptureKey(
   { alias, type, ...half }: Pick<CaptureKeyRecord, 'alias' | 'type'> & StoredPrivateHalf,
   halves: PrivateHalves,
 ): Promise<CaptureKey> {
+  // Here, because the absence of the package is no fault of the key.
+  if (type === 'pgp') await loadPgp()
   const raw = await halves.open(half, captureHalfName(type, alias))
   try {
     if (type === 'pgp') {
+      const { openPgpKey, pgpIdsOfKey } = await loadPgp()
       const privateKey = await openPgpKey(raw)
       return { alias, type, privateKey, keyIds: pgpIdsOfKey(privateKey) }
     }

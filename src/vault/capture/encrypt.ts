@@ -3,12 +3,11 @@
 // encrypts them: then every round trip checks our own decryption against another implementation.
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { CompactEncrypt } from 'jose'
-import { createMessage, encrypt, type PublicKey, readKey } from 'openpgp'
+import type { PublicKey } from 'openpgp'
 import { ConfigError } from '../../config.ts'
 import type { InstallationKeys } from '../../job/envelope/installation-jws.ts'
 import { thumbprintOf } from '../client-key.ts'
 import { JWE_ALG, type JweKeyType, jweTypeOf, PRIVATE_MEMBERS } from '../jwe-key.ts'
-import { OPENPGP } from '../pgp/pgp.ts'
 import { openCaptureStatement, type StatedKey, statementIn } from './statement.ts'
 
 /** `kid`: set if the installation's statement about the key was verified; then its workers know keys by their `kid`. */
@@ -73,16 +72,8 @@ export async function encryptCard(card: object, to: PublicCaptureKey): Promise<s
       .setProtectedHeader({ alg: JWE_ALG[to.type], enc: 'A256GCM', kid: to.kid ?? to.alias })
       .encrypt(to.publicKey)
   }
-  // Otherwise a key that was just made by a server with a fast clock wouldn't be valid yet.
-  const date = new Date(Math.max(Date.now(), to.publicKey.getCreationTime().getTime()))
-  const armored = await encrypt({
-    message: await createMessage({ binary: new Uint8Array(plain), date }),
-    encryptionKeys: to.publicKey,
-    format: 'armored',
-    date,
-    config: OPENPGP,
-  })
-  return Buffer.from(armored).toString('base64')
+  const { encryptToPgpKey } = await import('../pgp/pgp-public-key.ts')
+  return Buffer.from(await encryptToPgpKey(plain, to.publicKey)).toString('base64')
 }
 
 function readJwk(alias: string, text: string): PublicCaptureKey {
@@ -117,10 +108,11 @@ function importJwk(jwk: JsonWebKey): KeyObject | undefined {
 }
 
 async function readArmor(alias: string, text: string): Promise<PublicCaptureKey> {
-  const publicKey = await readKey({ armoredKey: text, config: OPENPGP }).catch(() => undefined)
+  const { canEncryptTo, readPublicPgpKey } = await import('../pgp/pgp-public-key.ts')
+  const publicKey = await readPublicPgpKey(text)
   if (!publicKey) throw new ConfigError(`the public key ${alias} is neither a JWK nor an armored OpenPGP key`)
   if (publicKey.isPrivate()) throw new ConfigError(`the file of the public key ${alias} holds its private half`)
-  const usable = await publicKey.getEncryptionKey(undefined, null, undefined, OPENPGP).catch(() => undefined)
-  if (!usable) throw new ConfigError(`the public key ${alias} has nothing that a card may be encrypted to`)
+  if (!(await canEncryptTo(publicKey)))
+    throw new ConfigError(`the public key ${alias} has nothing that a card may be encrypted to`)
   return { alias, type: 'pgp', publicKey }
 }

@@ -4,7 +4,6 @@ import { isRefusal, type Refusal, refuse } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
 import type { Urgency } from '../event-loop-budget.ts'
 import { jweKidOf } from '../jwe.ts'
-import { pgpKeyIdsOf } from '../pgp/pgp.ts'
 import { openBlock } from './block.ts'
 import type { CaptureKey } from './capture-key.ts'
 import { KEYS_MAX } from './keys-max.ts'
@@ -83,7 +82,12 @@ function byKid(jwe: string, line: Line): Line {
 
 /** RFC 9580, 5.1: a message names the keys it is for, unless its sender hid them. */
 async function byPgpKeyId(message: string, line: Line): Promise<Line> {
-  const ids = message.length > PGP_CARD_BYTES_MAX ? [] : await pgpKeyIdsOf(message)
+  const ids = message.length > PGP_CARD_BYTES_MAX ? [] : await keyIdsOf(message)
   const named = line.filter(({ key }) => key.type === 'pgp' && key.keyIds.some(id => ids.includes(id)))
   return (named.length > 0 ? named : line.filter(({ key }) => key.type === 'pgp')).slice(0, KEYS_MAX)
+}
+
+async function keyIdsOf(message: string): Promise<string[]> {
+  const { pgpKeyIdsOf } = await import('../pgp/pgp.ts')
+  return pgpKeyIdsOf(message)
 }

@@ -5,7 +5,7 @@ import { Secret } from '../../secret.ts'
 import { type Urgency, withinEventLoopBudget } from '../event-loop-budget.ts'
 import { openJwe } from '../jwe.ts'
 import { JWE_ALG } from '../jwe-key.ts'
-import { isArmored, openPgp } from '../pgp/pgp.ts'
+import { isArmored } from '../pgp/armor.ts'
 import type { CaptureKey } from './capture-key.ts'
 
 export const JWE_CARD_BYTES_MAX = 16 * 1024
@@ -27,6 +27,7 @@ export async function openCard(
   if (form !== (key.type === 'pgp' ? 'pgp' : 'jwe')) return refuse('card_undecryptable', FIELD)
   if (key.type === 'pgp') {
     if (encryptedCard.length > PGP_CARD_BYTES_MAX) return refuse('card_undecryptable', FIELD)
+    const { openPgp } = await import('../pgp/pgp.ts')
     const opened = await withinEventLoopBudget(() => openPgp(encryptedCard, key.privateKey), urgency)
     return typeof opened === 'string' ? refuse(opened, FIELD) : decode(opened)
   }

@@ -2,14 +2,12 @@
 // when. Senders believe a key only with a statement, so nobody who owns the store, Redis or the way to the sender can put
 // another key in its place. The statement travels inside the key: a member of the JWK, a comment of the armor.
 import { createPublicKey, type JsonWebKey } from 'node:crypto'
-import { readKey } from 'openpgp'
 import { z } from 'zod'
 import type { InstallationKey } from '../../job/answer/result.ts'
 import { type InstallationKeys, openSigned } from '../../job/envelope/installation-jws.ts'
 import { signCompact } from '../../job/envelope/signature.ts'
 import { alias, uuid } from '../../job/envelope/text.ts'
 import { thumbprintOf } from '../client-key.ts'
-import { OPENPGP } from '../pgp/pgp.ts'
 
 export const CAPTURE_STATEMENT_TYP = 'tokenmill-capture-key+jwt'
 
@@ -65,8 +63,7 @@ export function openCaptureStatement(jws: string, audience: string, keys: Instal
 
 /** The `kid` by which a statement names a key. Throws for a text that is no public key. */
 export async function kidOf(publicKey: string): Promise<string> {
-  if (!isJwk(publicKey))
-    return (await readKey({ armoredKey: publicKey, config: OPENPGP })).getFingerprint().toLowerCase()
+  if (!isJwk(publicKey)) return (await import('../pgp/pgp-public-key.ts')).pgpFingerprintOf(publicKey)
   return thumbprintOf(createPublicKey({ key: JSON.parse(publicKey) as JsonWebKey, format: 'jwk' }))
 }
 

@@ -1,5 +1,6 @@
 // How the use of a key in AWS KMS fails, and what a person does about it. Texts name AWS's code and request id, which find
 // the request in CloudTrail; they never quote AWS's own text or the request.
+import { missingPackage } from '../../missing-package.ts'
 
 /**
  * `config`: a person has to change something. `away`: KMS, or something on the way to it, doesn't work now. `bytes`: KMS
@@ -50,6 +51,8 @@ const BYTES = ['InvalidCiphertextException', 'IncorrectKeyException']
 /** `error`: what the SDK threw. An unknown error counts as `away`, because it may end by itself. */
 export function kmsErrorOf(error: unknown): KmsError {
   if (error instanceof KmsError) return error
+  const missing = missingPackage(error)
+  if (missing !== undefined) return new KmsError('config', missing)
   const code = codeOf(error)
   const where = [code, requestOf(error)].filter(part => part !== '').join(', ')
   if (BYTES.includes(code)) return new KmsError('bytes', `the key does not open these bytes (${where})`)

@@ -3,7 +3,7 @@
 import { decryptKey, generateKey, type PrivateKey, readPrivateKey } from 'openpgp'
 import { ConfigError } from '../../config.ts'
 import { Secret } from '../../secret.ts'
-import { OPENPGP, OPENPGP_DECRYPTION } from './pgp.ts'
+import { OPENPGP, OPENPGP_DECRYPTION } from './pgp-config.ts'
 
 /** Makes a Curve25519 key in the version 4 form, which older OpenPGP clients read, too. */
 export async function makePgpKey(alias: string): Promise<Secret<PrivateKey>> {
@@ -56,4 +56,12 @@ function trustOldCurve(key: PrivateKey): PrivateKey {
     return named.length > 0 ? named : checked(keyId, ...rest)
   }
   return key
+}
+
+/** The ids of a key and its subkeys, lower-case hex. */
+export function pgpIdsOfKey(privateKey: Secret<PrivateKey>): string[] {
+  return privateKey
+    .reveal()
+    .getKeys()
+    .map(key => key.getKeyID().toHex())
 }

@@ -1,30 +1,11 @@
 // Decrypts OpenPGP messages that hold one card, in memory and with a limit on their size. Whole files are decrypted
 // elsewhere, as streams.
-import { type Config, config, decrypt, type PrivateKey, readMessage } from 'openpgp'
+import { decrypt, type PrivateKey, readMessage } from 'openpgp'
 import type { Reason } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
-import './pgp-library.ts'
-
-export const PGP_PLAIN_BYTES_MAX = 8 * 1024
-
-/** Every option that decides what is accepted is set here, so that the library's defaults don't matter. */
-export const OPENPGP: Config = {
-  ...config,
-  allowUnauthenticatedMessages: false,
-  allowUnauthenticatedStream: false,
-  allowInsecureDecryptionWithSigningKeys: false,
-  ignoreMalformedPackets: false,
-  enforceGrammar: true,
-  maxDecompressedMessageSize: PGP_PLAIN_BYTES_MAX,
-  minRSABits: 2047,
-  // The library's own "constant-time" decryption is a BigInt exponentiation per cipher: it takes 50 ms per RSA message
-  // and isn't constant in time. Node's PKCS #1 decryption is: OpenSSL 3.2 and later answers wrong padding with random
-  // bytes.
-  constantTimePKCS1Decryption: false,
-}
-
-/** Used only to decrypt: keys of old clients are on secp256k1, and nothing new is encrypted to such keys. */
-export const OPENPGP_DECRYPTION: Config = { ...OPENPGP, rejectCurves: new Set() }
+import { isArmored } from './armor.ts'
+import { OPENPGP, OPENPGP_DECRYPTION, PGP_PLAIN_BYTES_MAX } from './pgp-config.ts'
+import { pgpIdsOfKey } from './pgp-key.ts'
 
 /**
  * The most session-key packets of a message that may be for our key. Each costs a private-key operation, and a message
@@ -34,13 +15,6 @@ const SESSION_KEYS_MAX = 4
 
 /** The id of a key whose sender hides it (RFC 9580, 5.1.8). */
 const HIDDEN = '0'.repeat(16)
-
-const ARMOR = '-----BEGIN PGP MESSAGE-----'
-
-/** Whether the text is a message in armor that isn't base64-encoded once more. */
-export function isArmored(text: string): boolean {
-  return text.trimStart().startsWith(ARMOR)
-}
 
 /**
  * Decrypts a message. `text`: armor, or base64 of an armored or a binary message. Returns the plaintext, or the reason
@@ -68,14 +42,6 @@ export async function openPgp(
       ? 'cipher_unsupported'
       : 'card_undecryptable'
   }
-}
-
-/** The ids of a key and its subkeys, lower-case hex. */
-export function pgpIdsOfKey(privateKey: Secret<PrivateKey>): string[] {
-  return privateKey
-    .reveal()
-    .getKeys()
-    .map(key => key.getKeyID().toHex())
 }
 
 /** The ids of the keys that a message names; none for a message that can't be read. A hidden one is all zeros. */

@@ -1,6 +1,7 @@
 // The native binding (package pkcs11js), as far as it is used here. A package.json beside this file names it. It is built only
 // where a key is in a token: so it is loaded only when it is needed, and its types are declared here.
 import { createRequire } from 'node:module'
+import { readManifest } from '../../version.ts'
 import { TokenError } from './token-error.ts'
 
 export type Handle = Buffer
@@ -69,9 +70,11 @@ export function loadBinding(): Binding {
   try {
     return require('pkcs11js') as Binding
   } catch {
+    const version = readManifest().peerDependencies?.['pkcs11js']
+    const build = version === undefined ? 'npm run build:pkcs11' : `npm install pkcs11js@${version}`
     throw new TokenError(
       'config',
-      'the PKCS#11 binding is not built on this host: run `npm run build:pkcs11` where tokenmill is installed (it needs a C++ compiler, make and Python 3), or take the image with PKCS#11',
+      `the PKCS#11 binding is not built on this host: run \`${build}\` where tokenmill is installed (it needs a C++ compiler, make and Python 3), or take the image with PKCS#11`,
     )
   }
 }

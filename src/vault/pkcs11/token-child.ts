@@ -1,7 +1,7 @@
 // One child process with one session with the token: starts it, asks it, ends it. The child ends with this process, and doesn't
 // keep this process running.
 import { type ChildProcess, fork } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
+import { scriptBeside } from '../../script.ts'
 import { TokenError } from './token-error.ts'
 import type { TokenReply, TokenRequest } from './token-message.ts'
 
@@ -12,7 +12,7 @@ export interface TokenChild {
   end(): void
 }
 
-const SCRIPT = fileURLToPath(new URL('./token-process.ts', import.meta.url))
+const SCRIPT = scriptBeside(import.meta.url, 'token-process')
 /** A module may wait for a token that is away. */
 const END_MS = 5_000
 /** Variables that the child doesn't get: they hold passwords and keys. The names of a module's own settings aren't known here. */

@@ -8,6 +8,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  * the processors always have work.
  */
 export const LONGEST: readonly string[] = [
+  'test/packages/server.test.ts',
   'test/workers/webhook/webhooks.test.ts',
   'test/producers/gateway/outage.test.ts',
   'test/chaos/away.test.ts',

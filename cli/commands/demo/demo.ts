@@ -1,20 +1,18 @@
-// `npm run demo`: makes an OpenPGP-encrypted sample export in the columns of a provider, migrates it on the embedded
+// `tokenmill demo`: makes an OpenPGP-encrypted sample export in the columns of a provider, migrates it on the embedded
 // engine in a separate data directory, and shows the results, a card of two customers, reports, and a token over HTTP.
 // Every run begins afresh.
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
-import { migrateFile, report } from '../cli/commands/migrate.ts'
-import { endingOf } from '../cli/ending.ts'
-import { openSession } from '../cli/open/open.ts'
-import { openProducer } from '../cli/process/producer.ts'
-import { print, processTerminal, say } from '../cli/terminal.ts'
-import { makePgpKeyPair } from '../producers/rows/openpgp/decrypt.ts'
-import { BUILT_IN } from '../producers/rows/profile/built-in.ts'
-import { discard } from '../src/embedded/server.ts'
-import { endWithParent } from '../src/lifetime.ts'
-import { readOverHttp } from './demo-http.ts'
-import { reportBatch, reportNight } from './demo-reports.ts'
-import { SAMPLE_ROWS, writeSample } from './sample/cards.ts'
+import { SAMPLE_ROWS, writeSample } from '../../../bin/sample/cards.ts'
+import { makePgpKeyPair } from '../../../producers/rows/openpgp/decrypt.ts'
+import { BUILT_IN } from '../../../producers/rows/profile/built-in.ts'
+import { discard } from '../../../src/embedded/server.ts'
+import { openSession } from '../../open/open.ts'
+import { openProducer } from '../../process/producer.ts'
+import { print, say, type Terminal } from '../../terminal.ts'
+import { migrateFile, report } from '../migrate.ts'
+import { readOverHttp } from './over-http.ts'
+import { reportBatch, reportNight } from './reports.ts'
 
 const ROWS = 10_000
 const ROWS_SHOWN = 6
@@ -31,19 +29,21 @@ const PROFILE = {
   on_file: { ...STRIPE.on_file, network_transaction_ids: { from: 'card.transaction_ids' } },
 }
 
-const dataDir = resolve('.tokenmill-demo')
-const env = {
-  ...process.env,
+/** The settings of the demo, whatever the person's own say. */
+const settingsOf = (dataDir: string) => ({
   TOKENMILL_DATA_DIR: dataDir,
   DATABASE_URL: '',
   REDIS_URL: '',
   TOKENMILL_KEK: '',
   TOKENMILL_KEK_FILE: '',
   TOKENMILL_METRICS_PORT: '0',
-}
-const terminal = { ...processTerminal(), env }
+})
 
-async function demo(): Promise<void> {
+/** Runs the demo to its end. `script`: the command's script, from which the gateway is forked. */
+export async function demo(ownTerminal: Terminal, script: string): Promise<void> {
+  const dataDir = resolve('.tokenmill-demo')
+  const terminal = { ...ownTerminal, env: { ...ownTerminal.env, ...settingsOf(dataDir) } }
+  const show = (...lines: string[]) => print(terminal, {}, undefined, lines)
   discard(dataDir)
   await rm(dataDir, { recursive: true, force: true })
   await mkdir(dataDir, { recursive: true, mode: 0o711 })
@@ -93,9 +93,9 @@ async function demo(): Promise<void> {
     show(`report    ${relative('.', await reportBatch(session, producing, summary.batchId))}`)
     say(terminal, 'A day of sample transactions, and the nightly report of it ...')
     show(`nightly   ${relative('.', await reportNight(session, producing))}`)
-    const { line, answer } = await readOverHttp(session, summary.results)
+    const { line, answer } = await readOverHttp(session, script, summary.results)
     show('', 'One of the tokens, over HTTP:', `$ ${line}`, ...answer.split('\n'), '')
-    say(terminal, 'To go on with these tokens: TOKENMILL_DATA_DIR=.tokenmill-demo npm start')
+    say(terminal, 'To go on with these tokens: TOKENMILL_DATA_DIR=.tokenmill-demo npx tokenmill start')
   } finally {
     await session.lifetime.close()
   }
@@ -112,15 +112,3 @@ function sharedCard(lines: readonly string[]): [string, string] | undefined {
   }
   return undefined
 }
-
-const show = (...lines: string[]) => print(terminal, {}, undefined, lines)
-
-endWithParent()
-demo().then(
-  () => process.exit(0),
-  error => {
-    const { line, status } = endingOf(error)
-    if (line) say(terminal, `tokenmill: ${line}`)
-    process.exit(status || 1)
-  },
-)

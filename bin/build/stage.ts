@@ -1,0 +1,85 @@
+// The tree of the package that others install: the paths of the checkout, with JavaScript for TypeScript. The packages that
+// it needs have the versions of package-lock.json. Nothing is installed or published here.
+import { execFile } from 'node:child_process'
+import { chmodSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { type Lock, licencesOf, type Needs, shrinkwrapOf } from './shrinkwrap.ts'
+
+interface CheckoutManifest extends Needs {
+  description: string
+  license: string
+  bin: Record<string, string>
+}
+
+/** What the program or its operator reads, beside the compiled sources. */
+export const COPIED = [
+  'bin/launch.mjs',
+  'bin/tokenmill.mjs',
+  'CHANGELOG.md',
+  'docs',
+  'ops',
+  'producers/console/browser',
+  'README.md',
+  'src/store/migrations',
+] as const
+/** Below those: what is for those who change or build tokenmill. */
+const LEFT_OUT = /^(docs\/pictures|ops\/(compose|pkcs11\.Dockerfile)|ops\/.*\.test\.yml|src\/.*\.json)$/
+/** The Node of the checkout. npm would put it first in the scripts of whoever installs the package. */
+const OF_CHECKOUT = /^node-linux-/
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Writes the tree into the folder `out`, whose former content goes. Throws if the sources don't compile. */
+export async function stage(out: string): Promise<void> {
+  rmSync(out, { recursive: true, force: true })
+  await compile(out)
+  for (const path of COPIED)
+    cpSync(join(root, path), join(out, path), {
+      recursive: true,
+      filter: source => !LEFT_OUT.test(relative(root, source)),
+    })
+  chmodSync(join(out, 'bin/tokenmill.mjs'), 0o755)
+  const manifest = serverManifest()
+  const shrinkwrap = shrinkwrapOf(manifest, readJson<Lock>('package-lock.json'))
+  writeFileSync(join(out, 'package.json'), jsonText(manifest))
+  writeFileSync(join(out, 'npm-shrinkwrap.json'), jsonText(shrinkwrap))
+  writeFileSync(join(out, 'licences.txt'), licencesOf(shrinkwrap))
+}
+
+/** The manifest of the package: what it needs when it runs, and no script. */
+export function serverManifest() {
+  const checkout = readJson<CheckoutManifest>('package.json')
+  const { name, version, description, license, bin, dependencies, optionalDependencies } = checkout
+  const { dependencies: peers } = readJson<Needs>('src/vault/pkcs11/package.json')
+  return {
+    name,
+    version,
+    description,
+    private: true,
+    license,
+    type: 'module',
+    engines: { node: '>=24' },
+    bin,
+    dependencies,
+    optionalDependencies: Object.fromEntries(
+      Object.entries(optionalDependencies).filter(([optional]) => !OF_CHECKOUT.test(optional)),
+    ),
+    // Needs a compiler, so that only those install it whose key-encryption key is in an HSM.
+    peerDependencies: peers,
+    peerDependenciesMeta: Object.fromEntries(Object.keys(peers).map(peer => [peer, { optional: true }])),
+  }
+}
+
+async function compile(out: string): Promise<void> {
+  const tsc = join(root, 'node_modules/.bin/tsc')
+  const words = ['-p', join(root, 'tsconfig.server.json'), '--outDir', out, '--pretty', 'false']
+  await promisify(execFile)(tsc, words).catch(({ stdout }: { stdout?: string }) => {
+    throw new Error(`the sources do not compile:\n${stdout}`)
+  })
+}
+
+const readJson = <T>(path: string) => JSON.parse(readFileSync(join(root, path), 'utf8')) as T
+
+const jsonText = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`
