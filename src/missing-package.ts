@@ -6,11 +6,16 @@ import { readManifest } from './version.ts'
 /** What Node says of a package that `import` or `require` doesn't find. */
 const NOT_FOUND = /^Cannot find (?:package|module) '((?:@[^/']+\/)?[^/']+)/
 
-/** How to install the package whose absence `error` reports; undefined for any other error. */
-export function missingPackage(error: unknown): string | undefined {
+/** The package whose absence `error` reports; undefined for any other error. */
+export function absentPackage(error: unknown): string | undefined {
   const { code, message } = error instanceof Error ? (error as NodeJS.ErrnoException) : {}
   if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') return undefined
-  const name = NOT_FOUND.exec(message ?? '')?.[1] ?? ''
+  return NOT_FOUND.exec(message ?? '')?.[1]
+}
+
+/** How to install the package whose absence `error` reports; undefined for any other error. */
+export function missingPackage(error: unknown): string | undefined {
+  const name = absentPackage(error) ?? ''
   const version = readManifest().optionalDependencies[name]
   if (version === undefined) return undefined
   return `this needs the package ${name}, which is not installed; run \`npm install ${name}@${version}\` where tokenmill is installed`

@@ -4,6 +4,7 @@ import type { HttpClient, HttpOptions } from '../../producers/http-client/interf
 import { systemClock } from '../../src/clock.ts'
 import { SILENT } from '../../src/logger.ts'
 import { type ClientLog, loggerOf } from './log.ts'
+import { nameThePeer } from './peer.ts'
 
 export interface ConnectHttpOptions extends HttpOptions {
   /** Default: nothing is logged. */
@@ -12,5 +13,5 @@ export interface ConnectHttpOptions extends HttpOptions {
 
 /** Opens a client over HTTP. Sends nothing yet. Rejects with `ConfigError` for a client's file that can't be used. */
 export function connectHttp({ log, ...options }: ConnectHttpOptions): Promise<HttpClient> {
-  return openHttpClient(options, { clock: systemClock, log: log ? loggerOf(log) : SILENT })
+  return openHttpClient(options, { clock: systemClock, log: log ? loggerOf(log) : SILENT }).catch(nameThePeer)
 }

@@ -26,6 +26,7 @@ import { ConfigError } from '../../src/config.ts'
 import { Fault } from '../../src/errors.ts'
 import type { Result } from '../../src/job/answer/result.ts'
 import { type ClientLog, loggerOf } from './log.ts'
+import { nameThePeer } from './peer.ts'
 
 /** What is asked for, by kind. */
 export interface Requests {
@@ -84,7 +85,7 @@ export interface ConnectOptions extends ClientOptions {
  */
 export async function connect({ credentials: given, log, ...options }: ConnectOptions): Promise<Client> {
   if (!options.redisUrl) throw new ConnectError(`connect: \`redisUrl\` is not set. ${OVER_HTTP}`)
-  const credentials = await credentialsOf(given, options.clientFile)
+  const credentials = await credentialsOf(given, options.clientFile).catch(nameThePeer)
   const library = await open({ ...options, credentials, ...(log && { log: loggerOf(log) }) }).catch(error => {
     if (!(error instanceof Fault) || error.code !== 'queue_away') throw error
     throw new ConnectError(`no Redis that can be used answers at ${hostsOf(options.redisUrl)}. ${OVER_HTTP}`, error)
@@ -98,7 +99,10 @@ export async function connect({ credentials: given, log, ...options }: ConnectOp
   return { ...library, batch: (batch, records) => sendBatch(batch, records, deps) }
 }
 
-function credentialsOf(given: GivenCredentials | undefined, clientFile: string | undefined): Promise<Credentials> {
+async function credentialsOf(
+  given: GivenCredentials | undefined,
+  clientFile: string | undefined,
+): Promise<Credentials> {
   if (given) return takeCredentials(given)
   if (!clientFile) throw new ConfigError('connect: give `clientFile` or `credentials`')
   return readCredentials(clientFile)

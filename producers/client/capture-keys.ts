@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { Clock } from '../../src/clock.ts'
 import { ConfigError } from '../../src/config.ts'
 import { alias } from '../../src/job/envelope/text.ts'
+import { absentPackage } from '../../src/missing-package.ts'
 import {
   type CaptureTrust,
   type PublicCaptureKey,
@@ -52,7 +53,11 @@ export async function verifyCaptureKeys(
   )
   const pgp = await Promise.all(
     openpgp.map(({ alias, public_key: text, statement }) => verified({ alias, text, statement }, trust, now)),
-  )
+  ).catch(error => {
+    // Where the package for OpenPGP keys isn't installed, the other keys do.
+    if (jwe.length === 0 || absentPackage(error) === undefined) throw error
+    return []
+  })
   return { captureKeys: { jwe: jwe[0], pgp: pgp[0] }, newKeys }
 }
 

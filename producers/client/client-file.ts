@@ -13,6 +13,7 @@ import type { InstallationKeys } from '../../src/job/envelope/installation-jws.t
 import { NAME_RULES, type NameRule } from '../../src/job/envelope/names.ts'
 import type { Algorithm } from '../../src/job/envelope/signature.ts'
 import { alias, uuid } from '../../src/job/envelope/text.ts'
+import { absentPackage } from '../../src/missing-package.ts'
 import { type PublicCaptureKey, readPublicCaptureKey } from '../../src/vault/capture/encrypt.ts'
 import { importPublicJwk, Jwk } from '../../src/vault/client-key.ts'
 import { PRIVATE_MEMBERS } from '../../src/vault/jwe-key.ts'
@@ -179,7 +180,13 @@ async function captureKeysIn(
     const text = entry && (await textOf(form, entry.public_key_file))
     return text === undefined ? undefined : readPublicCaptureKey(entry?.alias ?? '', text, trust)
   }
-  return { jwe: await read('jwe'), pgp: await read('pgp') }
+  const jwe = await read('jwe')
+  const pgp = await read('pgp').catch(error => {
+    // Where the package for OpenPGP keys isn't installed, the other key does.
+    if (!jwe || absentPackage(error) === undefined) throw error
+    return undefined
+  })
+  return { jwe, pgp }
 }
 
 /** Reads a private JWK. The `kid` is the JWK's own, else its thumbprint, as at registration. */

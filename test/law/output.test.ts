@@ -14,7 +14,6 @@ const WRITERS: Record<string, string> = {
   'src/log.ts': 'the log',
 }
 const OWN_WORDS: Record<string, string> = {
-  'bin/build-client.ts': 'says what it built of this repository’s own files',
   'clients/node/node-version.ts': 'one line with Node’s version, before anything else is loaded',
   'bin/launch.mjs': 'runs before dependencies are there; its lines are constant but for the version of Node',
 }
@@ -26,6 +25,7 @@ const HANDS_ON: Record<string, string> = {
   'cli/commands/submit.ts': 'to the run',
   'cli/commands/operate/look.ts': 'whether the terminal is this process’s own',
   'src/embedded/command.ts': 'reads those of a program that it has started',
+  'bin/build/client.ts': 'reads that of the compiler',
   'bin/build/stage.ts': 'reads that of the compiler',
   'bin/pictures.ts': 'reads those of a command that it has started',
 }

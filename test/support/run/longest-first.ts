@@ -9,6 +9,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  */
 export const LONGEST: readonly string[] = [
   'test/packages/server.test.ts',
+  'test/packages/client.test.ts',
   'test/workers/webhook/webhooks.test.ts',
   'test/producers/gateway/outage.test.ts',
   'test/chaos/away.test.ts',
