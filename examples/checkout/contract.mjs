@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
-const COMMAND = fileURLToPath(new URL('../../bin/tokenmill.mjs', import.meta.url))
+const COMMAND = process.env.CHECKOUT_TOKENMILL ?? fileURLToPath(new URL('../../bin/tokenmill.mjs', import.meta.url))
 const NAME = 'checkout example'
 
 export async function findContract({ entity, shop, threeDs }) {

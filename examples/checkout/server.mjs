@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
+import { connectHttp, HttpError } from 'tokenmill-client'
 import { findContract } from './contract.mjs'
 
 const { CHECKOUT_PORT = '8090', CHECKOUT_CLIENT, CHECKOUT_THREE_DS = 'http://127.0.0.1:8081' } = process.env
@@ -12,6 +13,7 @@ const client = JSON.parse(await readFile(clientFile, 'utf8'))
 const contractId =
   process.env.CHECKOUT_CONTRACT ??
   (await findContract({ entity: client.entity_id, shop: own, threeDs: CHECKOUT_THREE_DS }))
+const tokens = await connectHttp({ clientFile })
 const authorization = `Basic ${Buffer.from(`${client.user_id}:${client.api_key}`).toString('base64')}`
 
 const AMOUNT = { amount: 1_250, currency_code: 'EUR' }
@@ -45,15 +47,14 @@ function beginOrder() {
   return id
 }
 
-async function ask(method, url, body, key) {
-  const answer = await fetch(url, {
-    method,
+async function threeDs(path, body, key) {
+  const answer = await fetch(`${CHECKOUT_THREE_DS}/oidc/3ds-service/v2/${path}`, {
+    method: 'POST',
     headers: { authorization, 'content-type': 'application/json', ...(key ? { 'idempotency-key': key } : {}) },
     body: JSON.stringify(body),
   })
   return { status: answer.status, body: await answer.json() }
 }
-const threeDs = (path, body, key) => ask('POST', `${CHECKOUT_THREE_DS}/oidc/3ds-service/v2/${path}`, body, key)
 
 const API = {
   async 'GET /api/settings'() {
@@ -108,10 +109,13 @@ const API = {
 
   async 'PUT /api/card'({ order }) {
     if (!order.isProven) return { status: 403, body: { message: 'This payment was not confirmed.' } }
-    const body = { token_scope: client.token_scope, ...order.card }
-    const answer = await ask('PUT', `${client.base_url}/api/v2/card`, body, randomUUID())
-    if (answer.status !== 200) return answer
-    const { reuse_token, bin, last_four, expiry_month, expiry_year } = answer.body
+    // The authentication names the request: a second click makes no second token, and another card is another request.
+    const made = await tokens
+      .createToken(order.card, { idempotencyKey: order.authenticationId })
+      .catch(error => (error instanceof HttpError ? error : Promise.reject(error)))
+    if (made instanceof HttpError)
+      return { status: made.status, body: { message: made.message, details: made.details } }
+    const { reuse_token, bin, last_four, expiry_month, expiry_year } = made
     const expiry = `${String(expiry_month).padStart(2, '0')}/${expiry_year % 100}`
     return { status: 200, body: { token: reuse_token, card: `${bin.slice(0, 4)} … ${last_four}, ${expiry}` } }
   },
