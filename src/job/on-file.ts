@@ -2,8 +2,8 @@
 // create or update a token. It is sent only to workers that know it (`features.ts`).
 import { z } from 'zod'
 import { AGREED_BY, AGREEMENTS, type Claim, type OwnerId } from '../token/on-file.ts'
-import { PAN_LENGTH } from '../token/pan.ts'
-import { date, text } from './envelope/text.ts'
+import { hasDigits, PAN_LENGTH } from '../token/pan.ts'
+import { date, isPrintable, text } from './envelope/text.ts'
 
 const PROVIDER = /^[A-Za-z0-9._-]{1,64}$/
 
@@ -50,41 +50,114 @@ export type OnFileRequest = z.infer<typeof OnFileRequest>
 export const OnFileRecord = OnFileRequest.extend({ billing_address: BillingAddressRequest.optional() })
 export type OnFileRecord = z.infer<typeof OnFileRecord>
 
-/** The texts that most files give, and how long they may be. */
+/** The texts that files give, and how long they may be. */
 const USUAL_TEXTS: ReadonlyMap<string, number> = new Map([
   ['provider', 64],
   ['provider_account', 128],
   ['customer_id', 128],
   ['card_id', 128],
   ['cardholder_name', 256],
+  ['network_transaction_id', 64],
+  ['transaction_link_id', 64],
+])
+const USUAL_ADDRESS: ReadonlyMap<string, number> = new Map([
+  ['line1', 256],
+  ['line2', 256],
+  ['city', 128],
+  ['state', 128],
+  ['postal_code', 32],
+])
+const COUNTRY = /^[A-Z]{2}$/
+const CURRENCY = /^[A-Z]{3}$/
+const DATE = z.regexes.date
+const NTI = { length: 64, most: 50 }
+
+type Judge = (value: unknown) => boolean
+const isOneOf =
+  (words: readonly string[]): Judge =>
+  value =>
+    words.includes(value as string)
+const isDate: Judge = value => typeof value === 'string' && DATE.test(value)
+
+/** The other members, which hold no text that could be a card number. */
+const USUAL_OTHERS: ReadonlyMap<string, Judge> = new Map([
+  ['first_currency', value => typeof value === 'string' && CURRENCY.test(value)],
+  ['first_date', isDate],
+  ['agreed_on', isDate],
+  ['agreement', isOneOf(AGREEMENTS)],
+  ['agreed_by', isOneOf(AGREED_BY)],
+  ['is_default', value => typeof value === 'boolean'],
 ])
 
-/**
- * Whether the value has only usual members, passes the schema, and has no text that could look like a card number: a
- * fast check that most records pass. A value for which it returns false may still be valid.
- */
-export function isUsualOnFile(value: unknown): value is OnFileRecord {
-  if (typeof value !== 'object' || value === null) return false
-  const members = value as Record<string, unknown>
-  for (const name in members) {
-    const member = members[name]
-    if (name === 'is_default' ? typeof member !== 'boolean' : !isUsualText(member, USUAL_TEXTS.get(name) ?? 0))
-      return false
-  }
-  const { provider, card_id: cardId } = members
-  return typeof provider === 'string' && PROVIDER.test(provider) && cardId !== undefined
+/** `hasNumber`: a member has enough digits for a card number. */
+interface Usual {
+  onFile: OnFileRecord
+  hasNumber: boolean
 }
 
-/** Printable ASCII with too few digits for a card number. */
-function isUsualText(text: unknown, most: number): boolean {
-  if (typeof text !== 'string' || text.length === 0 || text.length > most) return false
-  let digits = 0
-  for (let index = 0; index < text.length; index += 1) {
-    const code = text.charCodeAt(index)
-    if (code < 0x20 || code > 0x7e) return false
-    if (code >= 0x30 && code <= 0x39) digits += 1
+/**
+ * The value if it passes the schema: a fast check that most records pass. Undefined for any other value, which may still be
+ * valid.
+ */
+export function readUsualOnFile(value: unknown): Usual | undefined {
+  const members = membersOf(value)
+  if (!members) return undefined
+  let hasNumber = false
+  for (const name in members) {
+    const member = members[name]
+    const found = name === 'network_transaction_ids' ? judgeList(member) : judgeMember(name, member)
+    if (found === undefined) return undefined
+    hasNumber ||= found
   }
-  return digits < PAN_LENGTH.least
+  const { provider, card_id: cardId } = members
+  const isOwner = typeof provider === 'string' && PROVIDER.test(provider) && cardId !== undefined
+  return isOwner ? { onFile: value as OnFileRecord, hasNumber } : undefined
+}
+
+/** Whether the member has enough digits for a card number; undefined if it isn't usual. */
+function judgeMember(name: string, member: unknown): boolean | undefined {
+  const most = USUAL_TEXTS.get(name)
+  if (most !== undefined) return judgeText(member, most)
+  if (name === 'first_amount')
+    return Number.isSafeInteger(member) && (member as number) >= 0 ? (member as number) >= 1e11 : undefined
+  if (name === 'billing_address') return judgeAddress(member)
+  return USUAL_OTHERS.get(name)?.(member) ? false : undefined
+}
+
+function judgeText(text: unknown, most: number): boolean | undefined {
+  if (typeof text !== 'string' || text.length === 0 || text.length > most || !isPrintable(text)) return undefined
+  return hasDigits(text, PAN_LENGTH.least)
+}
+
+function judgeList(list: unknown): boolean | undefined {
+  if (!Array.isArray(list) || list.length === 0 || list.length > NTI.most) return undefined
+  let hasNumber = false
+  for (const text of list) {
+    const found = judgeText(text, NTI.length)
+    if (found === undefined) return undefined
+    hasNumber ||= found
+  }
+  return hasNumber
+}
+
+function judgeAddress(address: unknown): boolean | undefined {
+  const members = membersOf(address)
+  if (!members) return undefined
+  let hasNumber = false
+  for (const name in members) {
+    const member = members[name]
+    const isCountry = name === 'country' && typeof member === 'string' && COUNTRY.test(member)
+    const found = isCountry ? false : judgeText(member, USUAL_ADDRESS.get(name) ?? 0)
+    if (found === undefined) return undefined
+    hasNumber ||= found
+  }
+  return hasNumber
+}
+
+function membersOf(value: unknown): Record<string, unknown> | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : undefined
 }
 
 export type OwnerRequest = Pick<OnFileRequest, 'provider' | 'provider_account' | 'customer_id' | 'card_id'>

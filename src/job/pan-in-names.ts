@@ -2,7 +2,7 @@
 // written into files. For a card in clear this file finds the number; for an encrypted card the caller passes it.
 // src/job/envelope/names.ts refuses names that could be any card number.
 import { type Refusal, refuse } from '../errors.ts'
-import { couldHoldDigits, endsOf, formsOf, holdsPanLookalike, numbersIn, PAN_LENGTH } from '../token/pan.ts'
+import { endsOf, formsOf, hasDigits, holdsPanLookalike, numbersIn, PAN_LENGTH } from '../token/pan.ts'
 import { holdsPossiblePan } from '../token/possible-pan.ts'
 import { maskDigits, type NameRule } from './envelope/names.ts'
 
@@ -29,7 +29,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 /** Whether the name could hold a card number: a fast check that rules out most names. */
 export function couldHoldNumber(name: string | undefined): name is string {
-  return name !== undefined && couldHoldDigits(name, PAN_LENGTH.least)
+  return name !== undefined && hasDigits(name, PAN_LENGTH.least)
 }
 
 function givesAway(name: string | undefined, numbers: readonly string[]): boolean {

@@ -1,7 +1,7 @@
 // Collects many card numbers and says whether a text holds a number that looks like one of them: with the same first
 // six digits, last four digits and length. The middle digits aren't compared: otherwise a sender could find a card
 // number by trial.
-import { couldHoldDigits, digitsOf, endsOf, formsOf, PAN_LENGTH, plainOf } from './pan.ts'
+import { digitsOf, formsOf, hasDigits, PAN_LENGTH, plainOf } from './pan.ts'
 import { UUIDS } from './possible-pan.ts'
 
 export interface PanLookalikes {
@@ -10,40 +10,43 @@ export interface PanLookalikes {
 }
 
 export function openPanLookalikes(): PanLookalikes {
-  const looks = new Set<string>()
-  const lengths = new Set<number>()
-  const isLike = (digits: string, start: number, length: number) =>
-    start + length <= digits.length && looks.has(endsKeyOf(digits.slice(start, start + length)))
+  const looks = new Set<number>()
+  const lengths: number[] = []
+  const isInRun = (digits: string) => {
+    for (const length of lengths)
+      for (let start = 0; start + length <= digits.length; start += 1)
+        if (looks.has(lookAt(digits, start, length))) return true
+    return false
+  }
   return {
     // A number with zeros in front counts with and without them.
     add(number) {
       for (const form of formsOf(number)) {
         if (form.length < PAN_LENGTH.least || form.length > PAN_LENGTH.most) continue
-        looks.add(endsKeyOf(form))
-        lengths.add(form.length)
+        looks.add(lookAt(form, 0, form.length))
+        if (!lengths.includes(form.length)) lengths.push(form.length)
       }
     },
-    isIn: text =>
-      digitRunsOf(text).some(digits =>
-        [...lengths].some(length => Array.from(digits).some((_, start) => isLike(digits, start, length))),
-      ),
+    isIn: text => digitRunsOf(text).some(isInRun),
   }
 }
 
 /** Whether the text has 12 digits or more between letters. It rules out most texts before `isIn`, which is slower. */
 export function couldLookLikeCard(text: string | undefined): text is string {
-  return (
-    text !== undefined &&
-    text.length >= PAN_LENGTH.least &&
-    couldHoldDigits(text, PAN_LENGTH.least) &&
-    digitRunsOf(text).length > 0
-  )
+  return text !== undefined && hasDigits(text, PAN_LENGTH.least) && digitRunsOf(text).length > 0
 }
 
-function endsKeyOf(number: string): string {
-  const { bin, lastFour, length } = endsOf(number)
-  return `${bin}${lastFour}${length}`
+const LENGTHS = PAN_LENGTH.most + 1
+
+/** The first six digits, the last four and the length of the number at this place, as one number. */
+function lookAt(digits: string, start: number, length: number): number {
+  let look = 0
+  for (let index = start; index < start + 6; index += 1) look = look * 10 + digits.charCodeAt(index) - ZERO
+  for (let index = start + length - 4; index < start + length; index += 1)
+    look = look * 10 + digits.charCodeAt(index) - ZERO
+  return look * LENGTHS + length
 }
+const ZERO = 48
 
 /**
  * The runs of 12 and more digits in a text. Any character but a letter may stand between digits. A UUID isn't a number:

@@ -1,5 +1,6 @@
 // The form of a card number: digits, Luhn, masking, and whether a text holds it. Brands are in brand.ts.
 import type { Reason } from '../errors.ts'
+import { countDigits } from './unicode-digits.ts'
 
 export const PAN_LENGTH = { least: 12, most: 19 } as const
 /** The longest number that is known as one with zeros in front of it. */
@@ -100,19 +101,12 @@ export function numbersIn(text: string): string[] {
   return text.match(NUMBER)?.map(number => number.replace(/\D/g, '')) ?? []
 }
 
-/**
- * A fast check that rules out most texts: false if the text has fewer than `least` digits. True for any text with a
- * character beyond ASCII, because that character may be a digit.
- */
-export function couldHoldDigits(text: string, least: number): boolean {
-  let digits = 0
-  for (let index = 0; index < text.length; index += 1) {
-    const code = text.charCodeAt(index)
-    if (code > 0x7f) return true
-    if (code >= 0x30 && code <= 0x39) digits += 1
-  }
-  return digits >= least
+/** Whether the text has at least so many digits, full-width and other compatibility digits among them. */
+export function hasDigits(text: string, least: number): boolean {
+  return text.length * DIGITS_PER_UNIT_MAX >= least && countDigits(text, least) >= least
 }
+/** U+2152 becomes 1⁄10. */
+const DIGITS_PER_UNIT_MAX = 3
 
 const FOREIGN = /[^\0-\x7f]/
 

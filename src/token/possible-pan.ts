@@ -2,7 +2,7 @@
 // a batch's id, a report's parameter. It knows no card; src/job/pan-in-names.ts checks names for the number of the
 // job's own card.
 import { detectBrand, isPossibleLength } from './brand.ts'
-import { couldHoldDigits, digitsOf, passesLuhn, plainOf, withoutPadding } from './pan.ts'
+import { digitsOf, hasDigits, passesLuhn, plainOf, withoutPadding } from './pan.ts'
 
 // Digits without gaps, or in the groups that are printed on cards. The pattern is a look-ahead, which consumes nothing:
 // so every group of digits is tried as a beginning, and a group that isn't part of a card number hides none that begins
@@ -28,7 +28,7 @@ export const UUIDS = new RegExp(UUID, 'gi')
  * 16 or more characters with a letter. Within a longer word the letter must stand between two digits.
  */
 export function holdsPossiblePan(text: string): boolean {
-  if (!couldHoldDigits(text, LEAST)) return false
+  if (!hasDigits(text, LEAST)) return false
   const plain = plainOf(text).replace(DASHES, '-')
   if (digitsOf(plain).length < LEAST) return false
   const candidates = [...plain.replace(RANDOM, 'x').matchAll(CANDIDATE)]

@@ -207,6 +207,11 @@ export function recordRolesRefusal(
 /** The cards in clear; undefined if no text of a record could be one of them. */
 export function pansOf(requests: readonly unknown[], records: readonly ChunkRecord[]): PanLookalikes | undefined {
   if (!records.some(({ reference }) => couldLookLikeCard(reference)) && !requests.some(couldNameCard)) return undefined
+  return numbersOf(requests)
+}
+
+/** The cards in clear. */
+export function numbersOf(requests: readonly unknown[]): PanLookalikes {
   const cards = openPanLookalikes()
   for (const request of requests) for (const number of clearNumbersOf(request)) cards.add(number)
   return cards

@@ -4,7 +4,7 @@ import { isRefusal, type Reason, type Refusal, refuse } from '../../../src/error
 import { checkMinor, minorOf } from '../../../src/token/amount.ts'
 import { minorUnit } from '../../../src/token/currency.ts'
 import { isUsualLinkId } from '../../../src/token/on-file.ts'
-import { couldHoldDigits, digitsOf, holdsPan, PAN_LENGTH, withoutPadding } from '../../../src/token/pan.ts'
+import { digitsOf, hasDigits, holdsPan, PAN_LENGTH, withoutPadding } from '../../../src/token/pan.ts'
 import { couldLookLikeCard } from '../../../src/token/pan-lookalike.ts'
 import { holdsPossiblePan } from '../../../src/token/possible-pan.ts'
 import { dateReader } from '../date-form.ts'
@@ -334,7 +334,7 @@ function idMember(name: string, most: number, text: string, row: Given): string 
 function textValue(text: string, most: number, { number, cardLike }: Given): string | { reason: Reason } {
   if (text.length > most) return { reason: 'field_length' }
   // Most texts have too few digits for a card number.
-  if (couldHoldDigits(text, PAN_LENGTH.least)) {
+  if (hasDigits(text, PAN_LENGTH.least)) {
     if (number !== '' && holdsPan(text, number)) return { reason: 'reference_pan' }
     if (couldLookLikeCard(text)) cardLike.push(text)
   }

@@ -12,7 +12,7 @@ const ADDED = REFERENCE_OUTCOMES.indexOf('ADDED')
 /** JSON of the record's result. */
 function resultAt(created: CreatedRecords, at: number): string {
   const { lines, references, tokenIds, bins, lastFours, expiryMonths, expiryYears, brands, isAdded } = created
-  const named = references[at] === undefined ? '' : `"reference":"${references[at]}",`
+  const named = references[at] === undefined ? '' : `"reference":${JSON.stringify(references[at])},`
   const brand = brands[at] ?? null
   const branded = brand === null ? '' : `,"brand":${JSON.stringify(brand)}`
   const claimed = isAdded[at] ? '"reference_outcome":"ADDED",' : ''
@@ -21,7 +21,7 @@ function resultAt(created: CreatedRecords, at: number): string {
 
 /** JSON of the record in the form that the receipt stores. */
 function packedAt({ lines, references, tokenIds, presented, isAdded }: CreatedRecords, at: number): string {
-  const named = references[at] === undefined ? '0' : `"${references[at]}"`
+  const named = references[at] === undefined ? '0' : JSON.stringify(references[at])
   return `[${lines[at]},${CREATED},"${tokenIds[at]}",${named},null,"",${isAdded[at] ? ADDED : -1},null,"${presented[at]}"]`
 }
 

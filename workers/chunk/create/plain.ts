@@ -6,7 +6,7 @@
 import { isUtf8 } from 'node:buffer'
 import { ALIAS } from '../../../src/job/choices.ts'
 import { ENCRYPTED_CARD_MAX, isArmorSafe } from '../../../src/job/envelope/text.ts'
-import { claimOf, isUsualOnFile, OnFileRecord, someText } from '../../../src/job/on-file.ts'
+import { claimOf, OnFileRecord, readUsualOnFile, someText } from '../../../src/job/on-file.ts'
 import { type BlockForm, inOrder, type ReadColumns, readColumns, rowAt } from '../../../src/job/record-columns.ts'
 import { CHUNK, RECORD_REQUESTS, type TokenBatch } from '../../../src/job/token-batch.ts'
 import type { Scope } from '../../../src/store/access/scopes.ts'
@@ -14,7 +14,7 @@ import type { BinTable } from '../../../src/token/bin.ts'
 import type { Claim } from '../../../src/token/on-file.ts'
 import { couldLookLikeCard } from '../../../src/token/pan-lookalike.ts'
 import { formOf } from '../../../src/vault/capture/open-card.ts'
-import { pansOf, type ReadChunk, readRecord } from '../chunk.ts'
+import { numbersOf, pansOf, type ReadChunk, readRecord } from '../chunk.ts'
 import {
   type CardField,
   clearCardOf,
@@ -49,31 +49,38 @@ interface Raw {
   [name: string]: unknown
 }
 
+interface Head {
+  line: number
+  reference: string | undefined
+}
+
 /** A reader for one chunk, whose records are in this scope. */
 export function openPlainReader(scope: Pick<Scope, 'tokenScope' | 'keepBilling'>, bins: BinTable): PlainReader {
   const { tokenScope } = scope
   const records = openRecords()
   const sealed: SealedRecord[] = []
   const add = (
-    { line, reference }: { line: number; reference: string | undefined },
+    { line, reference }: Head,
     field: CardField,
     card: PlainCard | undefined,
-    claim?: Claim,
+    { claim, isCardLike }: PlainClaim = NO_CLAIM,
   ): boolean => {
-    if (!card) return false
+    if (!card || !isPlainReference(reference ?? '', card.pan)) return false
     putCard(records, records.lines.length, card)
     records.lines.push(line)
     records.references.push(reference)
     records.fields.push(field)
     records.claims.push(claim)
+    records.cardLike.push(isCardLike || couldLookLikeCard(reference))
     return true
   }
-  const addSealed = (head: { line: number; reference: string | undefined }, request: Raw, claim?: Claim): boolean => {
+  const addSealed = (head: Head, request: Raw, claim: PlainClaim): boolean => {
     const { encrypted_card: encryptedCard, public_key_alias: alias } = request
     if (!hasOnly(request, SEALED_REQUEST) || !isSealedCard(encryptedCard)) return false
     if (typeof alias !== 'string' || !ALIAS.test(alias)) return false
-    sealed.push({ place: records.lines.length, encryptedCard, alias })
-    return add(head, 'body.encrypted_card', NOT_OPENED, claim)
+    if (!add(head, 'body.encrypted_card', NOT_OPENED, claim)) return false
+    sealed.push({ place: records.lines.length - 1, encryptedCard, alias })
+    return true
   }
   return {
     records,
@@ -86,15 +93,15 @@ export function openPlainReader(scope: Pick<Scope, 'tokenScope' | 'keepBilling'>
       if (!isObject(request)) return false
       if (request['token_scope'] !== undefined && request['token_scope'] !== tokenScope) return false
       const { card } = request
-      const claim = request['on_file'] === undefined ? undefined : plainClaim(request['on_file'], scope)
-      if (claim === null) return false
+      const claim = plainClaim(request['on_file'], scope)
+      if (!claim) return false
       if (card === undefined) return addSealed(head, request, claim)
       if (!hasOnly(request, REQUEST) || !isObject(card) || !hasOnly(card, CARD)) return false
       return add(head, 'body.card', clearCardOf(card, bins), claim)
     },
     takeAt({ line, reference, cardNumber, expiryMonth, expiryYear, cardholderName }, at) {
       const name = reference[at]
-      if (!isLine(line[at]) || typeof name !== 'string' || !isPlainReference(name)) return false
+      if (!isLine(line[at]) || typeof name !== 'string') return false
       const head = { line: line[at] as number, reference: name === '' ? undefined : name }
       const card = {
         cardNumber: cardNumber[at],
@@ -129,10 +136,8 @@ export function readMixed(
   const { records: plain } = reader
   if (count !== block.records || Number.isNaN(lastLine) || plain.lines.length === 0) return undefined
   const records = others.map(({ record }) => record)
-  const cards = pansOf(
-    others.map(({ request }) => request),
-    records,
-  )
+  const requests = others.map(({ request }) => request)
+  const cards = plain.cardLike.includes(true) ? numbersOf(requests) : pansOf(requests, records)
   if (cards) for (const pan of plain.pans.reveal()) cards.add(pan)
   return { records, cards, plain }
 }
@@ -222,7 +227,7 @@ function isPlainHead(head: Raw): head is Raw & { line: number; reference: string
   if (!hasOnly(head, HEAD)) return false
   const { line, reference } = head
   if (!isLine(line)) return false
-  return reference === undefined || (typeof reference === 'string' && isPlainReference(reference))
+  return reference === undefined || typeof reference === 'string'
 }
 
 /** Stands in the columns until the card of the record is opened. */
@@ -234,9 +239,21 @@ function isSealedCard(value: unknown): value is string {
   return isArmorSafe(value) && formOf(value) === 'jwe'
 }
 
-/** The claim; null if it has a fault, or a text that could look like a card number. */
-function plainClaim(given: unknown, scope: Pick<Scope, 'tokenScope' | 'keepBilling'>): Claim | null {
-  if (isUsualOnFile(given)) return claimOf(given, scope)
+/** What a record says of the card's owner. */
+interface PlainClaim {
+  /** Undefined if it says nothing. */
+  claim: Claim | undefined
+  /** A text in it could look like a card number. */
+  isCardLike: boolean
+}
+const NO_CLAIM: PlainClaim = { claim: undefined, isCardLike: false }
+
+/** Undefined if the value has a fault. */
+function plainClaim(given: unknown, scope: Pick<Scope, 'tokenScope' | 'keepBilling'>): PlainClaim | undefined {
+  if (given === undefined) return NO_CLAIM
+  const usual = readUsualOnFile(given)
+  if (usual)
+    return { claim: claimOf(usual.onFile, scope), isCardLike: usual.hasNumber && someText(given, couldLookLikeCard) }
   const { data } = OnFileRecord.safeParse(given)
-  return data === undefined || someText(data, couldLookLikeCard) ? null : claimOf(data, scope)
+  return data && { claim: claimOf(data, scope), isCardLike: someText(data, couldLookLikeCard) }
 }

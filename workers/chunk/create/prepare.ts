@@ -6,7 +6,7 @@ import { openCaptures } from '../../card/open-captures.ts'
 import type { Deps } from '../../deps.ts'
 import { type ChunkContext, type ChunkRecord, keeperOf } from '../chunk.ts'
 import { type PreparedCreate, rejected } from '../fold.ts'
-import { refuseCardLikeReferences } from '../references.ts'
+import { refuseCardLike, refuseCardLikeReferences } from '../references.ts'
 import { prepareCreates } from './creates.ts'
 import type { PlainReader } from './plain.ts'
 import { byLine, type PlainCreates, type PlainWay, preparePlain } from './plain-creates.ts'
@@ -34,8 +34,12 @@ export async function prepareAll(
   const prepared = sealed ? byLine(others.prepared, sealed.prepared) : others.prepared
   const judged = refuseCardLikeReferences({ known: refused, prepared }, context.cards)
   if (!way || !sealed?.plain) return { known: judged.known, creates: judged.prepared, plain: undefined }
-  const all = await preparePlain(sealed.plain, { ...way, others: judged.prepared }, context, deps)
-  return { known: judged.known, creates: all.prepared, plain: all.plain }
+  // By now all cards of the chunk are known.
+  const { plain, refused: cardLike } = refuseCardLike(sealed.plain, context.cards)
+  const everyKnown = [...judged.known, ...cardLike]
+  if (!plain) return { known: everyKnown, creates: judged.prepared, plain: undefined }
+  const all = await preparePlain(plain, { ...way, others: judged.prepared }, context, deps)
+  return { known: everyKnown, creates: all.prepared, plain: all.plain }
 }
 
 interface OpenedSealed {

@@ -1,10 +1,12 @@
 // The columns of a chunk's plain records, and which cards, names and references may stand in them.
+import { isPrintable } from '../../../src/job/envelope/text.ts'
+import { nameRefusal } from '../../../src/job/pan-in-names.ts'
 import { Secret } from '../../../src/secret.ts'
 import type { BinTable } from '../../../src/token/bin.ts'
 import { detectBrand, isPossibleLength } from '../../../src/token/brand.ts'
 import { type CardInput, isBlankName, monthOf, NAME_LENGTH_MAX, yearOf } from '../../../src/token/card.ts'
 import type { Claim } from '../../../src/token/on-file.ts'
-import { PAN_LENGTH, panFault } from '../../../src/token/pan.ts'
+import { hasDigits, PAN_LENGTH, panFault } from '../../../src/token/pan.ts'
 import { knownBrand } from '../../card/card-facts.ts'
 
 /** The field that a refusal of a record's card names. */
@@ -24,6 +26,8 @@ export interface PlainRecords {
   binRanges: (number | null)[]
   /** For whom the card is on file; undefined for records that don't say. */
   claims: (Claim | undefined)[]
+  /** Whether the record has a text that could look like a card of the chunk. */
+  cardLike: boolean[]
 }
 
 /** A record whose card is still encrypted, as JWE. */
@@ -57,6 +61,7 @@ export function openRecords(): PlainRecords {
     brands: [],
     binRanges: [],
     claims: [],
+    cardLike: [],
   }
 }
 
@@ -84,6 +89,7 @@ export function withoutPlaces(records: PlainRecords, places: ReadonlySet<number>
     brands: rest(records.brands),
     binRanges: rest(records.binRanges),
     claims: rest(records.claims),
+    cardLike: rest(records.cardLike),
   }
 }
 
@@ -119,42 +125,17 @@ function plainCardOf(
   return { pan, month, year, name: isBlankName(name) ? null : name, brand, binRange: range?.id ?? null }
 }
 
-/**
- * A range of Latin letters, most of them with accents. Unicode's normal forms change none of its characters into a
- * digit.
- */
-const LATIN = { first: 0xc0, last: 0x24f }
-
-/**
- * Whether the name isn't too long, and has no digits, no control characters and no characters beyond ASCII and `LATIN`.
- */
+/** A plain name is one that `checkCard` takes with any card: its digits are too few to be a card number. */
 function isPlainName(name: string): boolean {
-  if (name.length > NAME_LENGTH_MAX) return false
-  for (let index = 0; index < name.length; index += 1) {
-    const code = name.charCodeAt(index)
-    if (code < 0x20 || isDigit(code)) return false
-    if (code > 0x7e && (code < LATIN.first || code > LATIN.last)) return false
-  }
-  return true
-}
-
-function isDigit(code: number): boolean {
-  return code >= 0x30 && code <= 0x39
+  return name.length <= NAME_LENGTH_MAX && isPrintable(name) && !hasDigits(name, PAN_LENGTH.least)
 }
 
 const REFERENCE_LENGTH_MAX = 128
 
-/**
- * Whether the reference is printable ASCII that JSON doesn't escape, with too few digits for a card number: then no rule about
- * references could refuse it.
- */
-export function isPlainReference(reference: string): boolean {
-  if (reference.length > REFERENCE_LENGTH_MAX) return false
-  let digits = 0
-  for (let index = 0; index < reference.length; index += 1) {
-    const code = reference.charCodeAt(index)
-    if (code < 0x20 || code > 0x7e || code === 0x22 || code === 0x5c) return false
-    if (isDigit(code)) digits += 1
-  }
-  return digits < PAN_LENGTH.least
+/** Whether the reference passes the schema, and doesn't hold the number of this card; '' for a card that isn't known yet. */
+export function isPlainReference(reference: string, pan: string): boolean {
+  if (reference.length > REFERENCE_LENGTH_MAX || !isPrintable(reference)) return false
+  if (!hasDigits(reference, PAN_LENGTH.least)) return true
+  // A card that isn't known yet is never compared with the reference alone.
+  return pan !== '' && nameRefusal({ reference }, [pan]) === undefined
 }
