@@ -7,7 +7,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { constants } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 
@@ -65,10 +65,19 @@ function findBundled() {
   }
 }
 
+/** Help needs no heap of a set size: this process prints it, so that Node starts once. */
+function isHelp(args) {
+  return args.length === 0 || args.some(word => ['-h', '--help', '-V', '--version'].includes(word))
+}
+
 /** Runs `script` to its end with our standard streams and our signals; the exit status is the script's. */
 export function launch(script, args) {
   if (isCheckout) install()
   const node = findNode()
+  if (!isCheckout && isHelp(args)) {
+    import(pathToFileURL(join(root, script)).href).then(({ main }) => main())
+    return
+  }
   const words = [...HEAP_FLAGS, resolve(root, script), ...args]
   const own = {
     ...(isCheckout && settingsOfCheckout()),

@@ -292,7 +292,8 @@ function linesOfError(text: string): string[] {
   return line.split(/\n(?=\(Did you mean [^\n]*\)$)/)
 }
 
-if (import.meta.main) {
+/** Runs the command line of this process. */
+export async function main(): Promise<void> {
   endWithParent()
   // The listener for the parent's end would otherwise keep a finished process alive.
   process.channel?.unref()
@@ -303,3 +304,5 @@ if (import.meta.main) {
   // A command that ended well may have set another status itself, for example because some records were rejected.
   if (status !== EXIT.ok) process.exitCode = status
 }
+
+if (import.meta.main) await main()

@@ -7,6 +7,7 @@ import { connect } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { WORKER_SCRIPT } from '../../cli/process/local-workers.ts'
+import { COUNT_FILES, FILES_MAX } from '../support/count-files.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
 import { type FreshDatabase, freshDatabase } from '../support/postgres.ts'
 import { type Child, startScript } from '../support/process.ts'
@@ -37,22 +38,6 @@ const AT_ONCE = [
   { words: ['scope', 'add', '--no-such-option'] },
   { words: ['batch', 'show'] },
 ]
-/** A command's work loads over a thousand. */
-const FILES_MAX = 20
-/** Says at the process's end how many files it has loaded. */
-const COUNT_FILES = `data:text/javascript,${encodeURIComponent(`
-  import { writeSync } from 'node:fs'
-  import { registerHooks } from 'node:module'
-  let files = 0
-  registerHooks({
-    load(url, context, next) {
-      if (url.startsWith('file:')) files += 1
-      return next(url, context)
-    },
-  })
-  process.on('exit', () => writeSync(2, '\\nfiles ' + files + '\\n'))
-`)}`
-
 describe.each(NODES)('the launcher on $name', ({ node, nodeArgs }) => {
   let database: FreshDatabase
   let installation: Installation

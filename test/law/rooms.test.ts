@@ -255,10 +255,21 @@ describe('imports', () => {
       `export * from './d.ts'`,
       `const e = await import('./e.ts')`,
       `fork(scriptBeside(import.meta.url, 'f'))`,
+      `fork(fileURLToPath(new URL('f2.ts', import.meta.url)))`,
       `import g, { type H } from 'g'`,
       `const i = require('i')`,
     ].join('\n')
-    expect(importsOf(text).sort()).toEqual(['./a.ts', './b.ts', './c.ts', './d.ts', './e.ts', './f.ts', 'g', 'i'])
+    expect(importsOf(text).sort()).toEqual([
+      './a.ts',
+      './b.ts',
+      './c.ts',
+      './d.ts',
+      './e.ts',
+      './f.ts',
+      './f2.ts',
+      'g',
+      'i',
+    ])
   })
 
   it('that go round are told as one circle, and those that only meet are none', () => {

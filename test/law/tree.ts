@@ -16,11 +16,19 @@ export interface SourceFile {
 }
 
 const IMPORT = /(?:^\s*(?:import|export)\b[^'"`;]*?\bfrom\s*|^\s*import\s*|\b(?:import|require)\(\s*)['"]([^'"]+)['"]/gm
+/** A script that the product forks has no extension there (src/script.ts). */
 const FORK = /\bscriptBeside\(import\.meta\.url, '([^']+)'\)/g
+const FORK_OF_TEST = /\bnew URL\(\s*['"]([^'"]+\.ts)['"]\s*,\s*import\.meta\.url\)/g
 
 export function importsOf(text: string): string[] {
-  const forks = [...text.matchAll(FORK)].map(match => `./${match[1]}.ts`)
-  return [...[...text.matchAll(IMPORT)].map(match => match[1] ?? ''), ...forks]
+  const forks = [
+    ...[...text.matchAll(FORK)].map(match => `${match[1]}.ts`),
+    ...[...text.matchAll(FORK_OF_TEST)].map(match => match[1] ?? ''),
+  ]
+  return [
+    ...[...text.matchAll(IMPORT)].map(match => match[1] ?? ''),
+    ...forks.map(path => (path.startsWith('.') ? path : `./${path}`)),
+  ]
 }
 
 export function readTree(folder: string): SourceFile[] {

@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, wr
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { freePorts } from '../ops/free-ports.ts'
+import { COUNT_FILES, FILES_MAX } from '../support/count-files.ts'
 import { freshDatabase } from '../support/postgres.ts'
 import type { Child } from '../support/process.ts'
 import { until } from '../support/until.ts'
@@ -48,6 +49,14 @@ describe('the installed server', () => {
     const help = await run(['--help'], cwd)
     expect(help).toMatchObject({ code: 0, stderr: '' })
     expect(help.stdout).toMatch(/^ {2}start .*(\n {10}.*)*\n {2}demo /m)
+  })
+
+  it('says them at once: Node starts once, and loads few files', async () => {
+    const child = server.start(['--help'], { cwd: server.folder('fast'), nodeArgs: ['--import', COUNT_FILES] })
+    await child.exit
+    // A process that replaced this one would say nothing of files.
+    const [, files = 'none'] = /\nfiles (\d+)\n$/.exec(child.stderr()) ?? []
+    expect(Number(files)).toBeLessThanOrEqual(FILES_MAX)
   })
 
   it('refuses an older Node in one line', async () => {
