@@ -6,7 +6,6 @@ import type { Queues } from '../../src/queue/engine.ts'
 import type { Store } from '../../src/store/pool.ts'
 import type { TrustedKeys } from '../results.ts'
 import type { ScheduleMetrics } from './metrics.ts'
-import type { OwnJobs } from './own-jobs.ts'
 
 export interface ScheduleDeps {
   store: Store
@@ -19,11 +18,6 @@ export interface ScheduleDeps {
   clock: Clock
   metrics: ScheduleMetrics
   log: Logger
-}
-
-/** What sends jobs has, beside what the process opened. */
-export interface SendingDeps extends ScheduleDeps {
-  jobs: OwnJobs
 }
 
 export interface ScheduleSettings {

@@ -12,7 +12,7 @@ import * as receipts from '../../src/store/job/receipts.ts'
 import * as runs from '../../src/store/report/schedule-runs.ts'
 import * as expiry from '../../src/store/token/token-expiry.ts'
 import { formatReuseToken } from '../../src/token/token.ts'
-import type { SendingDeps } from './deps.ts'
+import type { SendingDeps } from './own-jobs.ts'
 import { noteEnd } from './run-notes.ts'
 
 const POLL_MS = 100

@@ -25,6 +25,11 @@ export interface OwnJobs {
 
 export type Caller = Pick<Identity, 'userId' | 'entityId' | 'roles' | 'onBehalfOf'>
 
+/** What sends jobs has, beside what the process opened. */
+export interface SendingDeps extends ScheduleDeps {
+  jobs: OwnJobs
+}
+
 interface OwnJob {
   kind: string
   answers: string

@@ -8,7 +8,7 @@ import type { Client } from '../../src/store/access/clients.ts'
 import type { Run } from '../../src/store/report/schedule-runs.ts'
 import type { ReportSchedule } from '../../src/store/report/schedules.ts'
 import { report } from '../report.ts'
-import type { SendingDeps } from './deps.ts'
+import type { SendingDeps } from './own-jobs.ts'
 import { parametersOf } from './parameters.ts'
 
 /** Puts the job on its queue. Returns undefined, or the reason why the job can never be sent. */

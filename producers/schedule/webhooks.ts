@@ -6,7 +6,8 @@ import { attemptJti, attemptOf } from '../../src/job/event.ts'
 import type { QueuedJob } from '../../src/queue/engine.ts'
 import { every } from '../../src/recurring.ts'
 import * as deliveries from '../../src/store/event/deliveries.ts'
-import type { ScheduleDeps, SendingDeps } from './deps.ts'
+import type { ScheduleDeps } from './deps.ts'
+import type { SendingDeps } from './own-jobs.ts'
 
 const LOOK_MS = 1_000
 /** Results that arrive within this time cause only one search for due deliveries. */
