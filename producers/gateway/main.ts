@@ -135,8 +135,7 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
     others: async () => [...(await ownKey.reasons()), ...trusted.reasons(), ...rights.reasons()],
     collect: async () => metrics.inFlight.set(requestReply.inFlight()),
   })
-  // The list names clients and their keys, and no scope.
-  const isOurs: IsOurs = async (kind, text) => kind === 'scope' || rights.has(text)
+  const isOurs: IsOurs = (_kind, text) => rights.has(text)
   const directory = openDirectory({ store, clock, isOurs, onUngranted })
   const bearer = openBearerFor(config, opened.outbound, clock)
   const authenticate = openAuthenticate({ directory, apiKeys: ring, bearer })

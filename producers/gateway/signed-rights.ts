@@ -1,5 +1,5 @@
-// The rows of clients and of their keys that the installation's list of live keys names. A gateway has no key to check the
-// code of a row; the list is signed by workers, who have one. Scopes are not in the list.
+// The rows of clients, of their keys and of scopes that the installation's list of live keys names. A gateway has no key to
+// check the code of a row; the list is signed by workers, who have one.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Clock } from '../../src/clock.ts'
 import { Fault } from '../../src/errors.ts'

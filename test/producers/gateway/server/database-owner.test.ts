@@ -160,6 +160,37 @@ describeEngines('an owner of the database', engine => {
     expect(text).toMatch(/^tokenmill_ungranted_rows_total\{kind="client",process="gateway"\} [1-9]/m)
   })
 
+  it("can't have the tokens of a scope shown to another entity", async () => {
+    const { clientFile } = await installation.addClient('other entity', { entity: OTHER })
+    const made = await caller.put({ cardNumber: testPan(3), expiryMonth: 12, expiryYear: 2034 })
+    expect(made).toMatchObject({ status: 200 })
+    const path = `${CARD}/${made.body['reuse_token']}`
+    expect(await status(clientFile, path)).toBe(404)
+    const give = (entityId: string) =>
+      rows('update tokenmill.scope set entity_id = $1 where token_scope = $2', [entityId, installation.scope])
+    await give(OTHER)
+    const { directory } = caller.gateway.deps
+    await until(async () => (await directory.scope(installation.scope))?.entityId !== ENTITY, {
+      what: 'that the gateway reads the scope again',
+    })
+    expect(await directory.scope(installation.scope)).toBeUndefined()
+    expect(await status(clientFile, path)).toBe(404)
+    await give(ENTITY)
+    await until(async () => (await caller.call('GET', path)).status === 200, { what: 'the token' })
+    // A scope of their own, with the code of another one.
+    const minted = '0b1c7a52-6f0e-4a6e-9d51-2f6f6a1f3c12'
+    await rows(
+      `insert into tokenmill.scope (
+         token_scope, entity_id, par, network_tokens, requestor, auto_provision, bin_digits, keep_billing, mac, mac_version
+       )
+       select $1, $2, par, network_tokens, requestor, auto_provision, bin_digits, keep_billing, mac, mac_version
+       from tokenmill.scope
+       where token_scope = $3`,
+      [minted, OTHER, installation.scope],
+    )
+    expect(await directory.scope(minted)).toBeUndefined()
+  })
+
   it("can't have rows believed by taking the signed list away", async () => {
     const { clientFile, credentials } = await installation.addClient('listed', { roles: ['TOKEN_READ'] })
     expect(await status(clientFile)).toBe(404)
