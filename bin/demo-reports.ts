@@ -20,6 +20,7 @@ import { readReport } from '../src/report/files/download.ts'
 import * as reports from '../src/store/report/reports.ts'
 import * as runs from '../src/store/report/schedule-runs.ts'
 import * as schedules from '../src/store/report/schedules.ts'
+import { openUngrantedCounter } from '../src/vault/ring/ungranted.ts'
 
 const DAY_MS = 86_400_000
 const TRANSACTIONS = 500
@@ -84,6 +85,7 @@ export async function reportNight(session: Session, { queues, credentials }: Pro
     log,
     clock: systemClock,
     metrics: openScheduleMetrics(openRegistry({ role: 'demo' })),
+    ungranted: openUngrantedCounter(openRegistry({ role: 'demo' })),
   })
   const deadline = Date.now() + NIGHT_MS_MAX
   lifetime.onClose('schedule of the demo', () => schedules.remove(store, scheduleId))

@@ -8,7 +8,7 @@ import type { Logger } from '../../src/log.ts'
 import { every } from '../../src/recurring.ts'
 import * as liveList from '../../src/store/access/live-list.ts'
 import type { Store } from '../../src/store/pool.ts'
-import type { SigningKeys } from './signing-keys.ts'
+import type { SigningKeys } from '../signing-keys.ts'
 
 /** Workers sign a change within about a second. A row that isn't in the list is looked for again, so often and at this distance. */
 const AGAIN = { times: 12, ms: 250 } as const

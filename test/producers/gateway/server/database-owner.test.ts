@@ -219,13 +219,13 @@ describeEngines('an owner of the database', engine => {
 describeEngines('a gateway', engine => {
   it('follows the signing key that workers turn to, also after a restart, by what a pinned key announced', async () => {
     const installation = await openInstallation(engine)
-    const keys = join(installation.dataDir, 'system', 'gateway-keys.jwk')
-    const learned = join(installation.dataDir, 'system', 'gateway.new-keys.json')
+    const keys = join(installation.dataDir, 'system', 'installation-keys.json')
+    const learned = join(installation.dataDir, 'system', 'installation.new-keys.json')
     try {
       await installation.openWorkers({ roles: ['interactive'] })
-      const pinned = JSON.parse(await readFile(keys, 'utf8')) as { installation_keys: { keys: { kid: string }[] } }
-      const [first] = pinned.installation_keys.keys
-      expect(pinned.installation_keys.keys).toHaveLength(1)
+      const pinned = JSON.parse(await readFile(keys, 'utf8')) as { keys: { kid: string }[] }
+      const [first] = pinned.keys
+      expect(pinned.keys).toHaveLength(1)
       const run = (...words: string[]) => cli(words, { env: installation.env })
       const caller = await openGatewayFor(installation)
       expect((await run('key', 'rotate', 'signing')).status).toBe(0)
@@ -249,17 +249,16 @@ describeEngines('a gateway', engine => {
       await again.close()
 
       // The pin is replaced after a compromise: the former key is taken out, and `schema upgrade` adds the one that signs.
-      await writeFile(keys, JSON.stringify({ ...pinned, installation_keys: { keys: [] } }))
+      await writeFile(keys, JSON.stringify({ keys: [] }))
       expect((await run('schema', 'upgrade', '--json')).json<{ files: string[] }>().files).toEqual([keys])
       expect((await run('schema', 'upgrade', '--json')).json<{ files: string[] }>().files).toEqual([])
       const after = await openGatewayFor(installation)
       expect([...after.gateway.deps.trusted.keys.keys()]).toEqual([next?.kid])
       await after.close()
 
-      // A file of an earlier `schema upgrade` has no pins.
-      const { installation_keys: _, ...without } = pinned
-      await writeFile(keys, JSON.stringify(without))
-      await expect(openGatewayFor(installation)).rejects.toThrow(/gateway-keys\.jwk has no installation_keys/)
+      // Without the pin no role that needs it starts.
+      await rm(keys)
+      await expect(openGatewayFor(installation)).rejects.toThrow(/installation-keys\.json does not exist/)
       expect((await run('schema', 'upgrade', '--json')).json<{ files: string[] }>().files).toEqual([keys])
       await rm(learned)
       const last = await openGatewayFor(installation)
