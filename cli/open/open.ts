@@ -25,7 +25,7 @@ import { restrictTls } from '../../src/tls.ts'
 import type { HostKeks } from '../../src/vault/kek/host.ts'
 import { openPrivateHalves, type PrivateHalves } from '../../src/vault/private-half.ts'
 import { type LiveRing, openLiveRing } from '../../src/vault/ring/key-ring.ts'
-import type { KnownLives } from '../../src/vault/ring/known-lives.ts'
+import { type KnownLives, LIVES_TROUBLE } from '../../src/vault/ring/known-lives.ts'
 import { EXIT } from '../exit.ts'
 import { say, type Terminal } from '../terminal.ts'
 import { connectionsOf, poolsOf, warnOfConnections } from './connections.ts'
@@ -202,6 +202,11 @@ async function openKeys({ config, log }: Session, { store, database }: OpenedSto
   const keks = await findKeks(config, database.embedded, known)
   const { installationId } = known
   const lives = lastingLives({ store, keks, installationId }, config.dataDir, log)
+  await lives.read().catch(error => {
+    const trouble = lives.trouble()
+    if (trouble === undefined) throw error
+    throw new ConfigError(`DATABASE_URL: ${LIVES_TROUBLE[trouble]}; see "When lives went back" in docs/keys.md`)
+  })
   const ring = await openLiveRing(keks, ringSource(store, lives), unopenedTo(log))
   return { installationId, keks, lives, ring }
 }

@@ -30,6 +30,7 @@ import { makeInstallationKey } from './installation-key.ts'
 import { assertKekNamed, findOrMakeKek } from './kek.ts'
 import { ringSource } from './key-ring.ts'
 import { lastingLives } from './known-lives.ts'
+import { ensurePinnedKeys } from './pinned-keys.ts'
 import { ensureSystemClients } from './system-clients.ts'
 
 interface UpgradeOptions {
@@ -98,9 +99,12 @@ export async function makeMissing(
     await addMissingKeys(store, { keks, installationId, lives })
     const vault = { store, keks, lives }
     await addMissingSigningKey(vault)
+    const clients = await ensureSystemClients(vault, config.dataDir)
+    const ring = await openLiveRing(keks, ringSource(store, lives))
     const systemFiles = [
-      ...(await ensureSystemClients(vault, config.dataDir)),
-      ...(await ensureGatewayKeys(vault, config.dataDir)),
+      ...clients,
+      ...(await ensureGatewayKeys({ store, ring }, config.dataDir)),
+      ...(await ensurePinnedKeys({ store, ring }, config.dataDir)),
     ]
     const files = [...(made && path !== undefined ? [path] : []), ...systemFiles]
     return { migrations, installationId, kekId: keks.current.id, kekFile: path, files }

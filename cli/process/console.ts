@@ -8,8 +8,10 @@ import { CATALOGUE } from '../../src/job/composition.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import { startBeat } from '../../src/store/access/beat.ts'
 import { readRelyingParty } from '../../src/vault/passkey/relying-party.ts'
+import { openUngrantedCounter } from '../../src/vault/ring/ungranted.ts'
 import { poolsOf } from '../open/connections.ts'
 import { openKeyless, openOwnQueues, type Session } from '../open/open.ts'
+import { followSigningKeys } from '../open/pinned-keys.ts'
 import type { HttpRole } from './http-process.ts'
 import { openOpenId } from './openid.ts'
 import { makeStartLink } from './start-link.ts'
@@ -53,7 +55,19 @@ export async function serveConsole(opened: Session): Promise<Console> {
   lifetime.onClose('beat', await startBeat({ store, log }, { role: 'console' }))
   const registry = openRegistry({ role: 'console' })
   const own = { config, settings, installationId, isEmbedded: database.embedded, catalogue: CATALOGUE }
-  return openConsole({ ...own, log, registry, lifetime, store, answeredAt, queues, signingKey, tls, openid })
+  return openConsole({
+    ...own,
+    log,
+    registry,
+    lifetime,
+    store,
+    answeredAt,
+    queues,
+    signingKey,
+    trusted: await followSigningKeys(session, { store, ungranted: openUngrantedCounter(registry) }),
+    tls,
+    openid,
+  })
 }
 
 /** The session with the console's own database user, so that one file of settings can serve several roles. */

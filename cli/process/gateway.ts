@@ -14,6 +14,7 @@ import { poolsOf } from '../open/connections.ts'
 import { openGatewayKeys } from '../open/gateway-keys.ts'
 import { follow } from '../open/key-ring.ts'
 import { openKeyless, openOwnQueues, type Session } from '../open/open.ts'
+import { openPinnedKeys } from '../open/pinned-keys.ts'
 import { baseUrlOf } from '../open/register-client.ts'
 import { findReportFiles } from '../open/report-files.ts'
 import { openTracing } from '../open/tracing.ts'
@@ -43,7 +44,8 @@ export async function serveGateway(session: Session): Promise<Gateway> {
     statementMsMax: STATEMENT_MS_MAX,
   })
   const { store, signingKey, tls } = keyless
-  const { ring, trusted } = await openGatewayKeys(session, store)
+  const ring = await openGatewayKeys(session, store)
+  const trusted = await openPinnedKeys(session)
   follow({ ring, log, lifetime })
   const queues = await openOwnQueues(session, keyless, poolsOf(session, 'gateway').queues)
   const outbound = openOutbound({ privateHosts: config.privateHosts, connections: ISSUER_CONNECTIONS })

@@ -4,7 +4,6 @@ import { startWatch } from '../../producers/operate/watch.ts'
 import type { ScheduleDeps } from '../../producers/schedule/deps.ts'
 import { openScheduleMetrics } from '../../producers/schedule/metrics.ts'
 import { openSchedule } from '../../producers/schedule/open.ts'
-import { openStoredKeys } from '../../producers/stored-keys.ts'
 import { systemClock } from '../../src/clock.ts'
 import { ConfigError } from '../../src/config.ts'
 import { openHealth } from '../../src/health.ts'
@@ -14,15 +13,16 @@ import { openOwnOps, portOf } from '../../src/ops.ts'
 import { readRedisInfo } from '../../src/queue/redis-info.ts'
 import { startBeat } from '../../src/store/access/beat.ts'
 import * as clients from '../../src/store/access/clients.ts'
-import * as signingKeys from '../../src/store/access/signing-keys.ts'
 import * as installation from '../../src/store/installation.ts'
 import { openStore } from '../../src/store/pool.ts'
 import * as storeServer from '../../src/store/server.ts'
+import { openUngrantedCounter, type UngrantedCounter } from '../../src/vault/ring/ungranted.ts'
 import { startHousekeeping } from '../../workers/process/housekeeping.ts'
 import { openInstallationMetrics } from '../../workers/process/installation-metrics.ts'
 import { MEASURES, openChores } from '../../workers/scheduled.ts'
 import { connectionsOf, poolsOf, warnOfConnections } from '../open/connections.ts'
 import { openCommandStore, openQueues, type Session } from '../open/open.ts'
+import { followSigningKeys } from '../open/pinned-keys.ts'
 import { findReportFiles } from '../open/report-files.ts'
 import { readSystemKey } from '../open/system-clients.ts'
 
@@ -49,39 +49,52 @@ export async function startScheduler(session: Session): Promise<void> {
   const beside = openStore(database.url, { log, connectionsMax: pools.beside, application: 'tokenmill scheduler' })
   lifetime.onClose('locks', beside.close)
   const collect = openInstallationMetrics(registry, { ...deps, beside, more: MEASURES })
-  const own = { aheadMs: () => 0 }
+  let own: StartedSchedule = { aheadMs: () => 0, reasons: () => [] }
   const health = openHealth(registry, {
     store: storeServer.watched(store),
     queue: queues,
     collect,
     clock: { aheadMs: () => own.aheadMs() },
+    others: async () => own.reasons(),
   })
   const ops = await openOwnOps(health, { host: config.httpHost, port: portOf('scheduler', config.metricsPort) })
   lifetime.onClose('metrics', ops.close)
-  own.aheadMs = await startSchedule(session, { ...deps, metrics: openScheduleMetrics(registry) })
+  own = await startSchedule(session, {
+    ...deps,
+    metrics: openScheduleMetrics(registry),
+    ungranted: openUngrantedCounter(registry),
+  })
   const { redisUrls, scheduleLateMs } = config
   const redis = redisUrls && (() => readRedisInfo(redisUrls))
   lifetime.onClose('watch', startWatch({ ...deps, redis, scheduleLateMs }))
   log.info({ opsPort: ops.port }, 'scheduling')
 }
 
-/** Returns how far the clock of the host is ahead of the store's, in ms. */
+interface StartedSchedule {
+  /** How far the clock of the host is ahead of the store's, in ms. */
+  aheadMs(): number
+  /** Why it can't read results. */
+  reasons(): string[]
+}
+
 export async function startSchedule(
-  { config, lifetime }: Session,
-  opened: Pick<ScheduleDeps, 'store' | 'queues' | 'clock' | 'log' | 'metrics'>,
-): Promise<() => number> {
+  session: Session,
+  opened: Pick<ScheduleDeps, 'store' | 'queues' | 'clock' | 'log' | 'metrics'> & { ungranted: UngrantedCounter },
+): Promise<StartedSchedule> {
+  const { config, lifetime } = session
   const signingKey = await readSystemKey(config.dataDir, 'scheduler')
   const own = await clients.find(opened.store, 'scheduler')
   if (!own) throw new ConfigError(installation.INCOMPLETE)
   // A host whose clock is fast would ask for the report of a day that has not ended.
   const { clock, aheadMs, stop } = await storeServer.openStoreClock(opened.store, opened.clock, opened)
   lifetime.onClose('clock', stop)
+  const trusted = await followSigningKeys(session, opened)
   const schedule = openSchedule({
     ...opened,
     clock,
     signingKey,
     userId: own.userId,
-    trusted: await openStoredKeys(() => signingKeys.findPublic(opened.store), clock),
+    trusted,
     settings: {
       audience: config.audience,
       lateMs: config.scheduleLateMs,
@@ -93,5 +106,5 @@ export async function startSchedule(
   lifetime.onClose('schedule', schedule.close)
   await schedule.ready
   lifetime.onClose('beat', await startBeat(opened, { role: 'scheduler' }))
-  return aheadMs
+  return { aheadMs, reasons: trusted.reasons }
 }

@@ -13,7 +13,6 @@ import { openOwnOps, portOf } from '../../src/ops.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import { every } from '../../src/recurring.ts'
 import * as liveKeys from '../../src/store/access/live-keys.ts'
-import * as signingKeys from '../../src/store/access/signing-keys.ts'
 import * as challenges from '../../src/store/console/challenges.ts'
 import * as openIdFlows from '../../src/store/console/openid-flows.ts'
 import * as pendingActs from '../../src/store/console/pending-acts.ts'
@@ -23,7 +22,7 @@ import type { Store } from '../../src/store/pool.ts'
 import * as storeServer from '../../src/store/server.ts'
 import { listen, type Tls } from '../http/listen.ts'
 import { watchOwnKey } from '../http/own-key.ts'
-import { openStoredKeys } from '../stored-keys.ts'
+import type { SigningKeys } from '../signing-keys.ts'
 import { openSender } from './act-sender.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { openLive } from './live/live.ts'
@@ -52,6 +51,7 @@ export interface Opened {
   catalogue: Catalogue
   /** The key of the system client `console`. */
   signingKey: SigningKey
+  trusted: Pick<SigningKeys, 'keys' | 'renew' | 'reasons'>
   tls: Tls | undefined
   /** Undefined: sign-in by OpenID isn't set up. */
   openid?: OpenIdProvider | undefined
@@ -71,7 +71,7 @@ const SWEEP_MS = 60_000
  * passkeys are bound to another domain.
  */
 export async function openConsole(opened: Opened): Promise<Console> {
-  const { config, settings, log, registry, lifetime, store, queues, signingKey, tls } = opened
+  const { config, settings, log, registry, lifetime, store, queues, signingKey, trusted, tls } = opened
   const { clock, aheadMs, stop } = await storeServer.openStoreClock(store, systemClock, { log })
   lifetime.onClose('clock', stop)
   let site = siteOf(settings.origin ?? `http://localhost:${settings.port}`)
@@ -79,7 +79,6 @@ export async function openConsole(opened: Opened): Promise<Console> {
     throw new ConfigError(
       `TOKENMILL_CONSOLE_ORIGIN: the passkeys that were enrolled are bound to another domain than ${site.rpId}; set the former origin, or end them with \`tokenmill person rp-changed\``,
     )
-  const trusted = await openStoredKeys(() => signingKeys.findPublic(store), clock)
   const ownKey = await watchOwnKey(signingKey, { ask: () => liveKeys.isLive(store, signingKey), log })
   lifetime.onClose('own key', ownKey.stop)
   const isKeyLive = ownKey.isLive
@@ -110,7 +109,7 @@ export async function openConsole(opened: Opened): Promise<Console> {
     store: storeServer.watched(store),
     queue: queues,
     clock: { aheadMs },
-    others: ownKey.reasons,
+    others: async () => [...(await ownKey.reasons()), ...trusted.reasons()],
   })
   registry.collectProcess()
   const ops = await openOwnOps(health, { host: config.httpHost, port: portOf('console', config.metricsPort) })

@@ -5,15 +5,16 @@ import type { Catalogue } from '../../src/job/catalogue.ts'
 import type { SigningKey } from '../../src/job/envelope/envelope.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import type { Scope } from '../../src/store/access/scopes.ts'
+import type { PublicSigningKey } from '../../src/store/access/signing-keys.ts'
 import type { Store } from '../../src/store/pool.ts'
 import type { ShownScheme } from '../../src/token/scheme.ts'
 import type { RoleRing } from '../../src/vault/ring/role-ring.ts'
 import type { TellUngranted } from '../../src/vault/ring/ungranted.ts'
+import type { SigningKeys } from '../signing-keys.ts'
 import type { Directory } from './directory.ts'
 import type { GatewayMetrics } from './metrics.ts'
 import type { RequestReply, RequestReplySettings } from './request-reply/request-reply.ts'
 import type { ServerDeps, ServerSettings, Service } from './server/service.ts'
-import type { SigningKeys } from './signing-keys.ts'
 
 export interface GatewaySettings extends RequestReplySettings, ServerSettings {
   /** The largest body of a batch, in bytes. */
@@ -37,7 +38,7 @@ export interface GatewayDeps extends ServerDeps {
   schemeTokens: SchemeTokens
   directory: Directory
   /** The installation's signing keys that this process believes. */
-  trusted: SigningKeys
+  trusted: SigningKeys<PublicSigningKey>
   requestReply: RequestReply
   clock: Clock
   metrics: GatewayMetrics

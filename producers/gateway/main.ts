@@ -14,6 +14,7 @@ import { openOwnOps, portOf } from '../../src/ops.ts'
 import type { Outbound } from '../../src/outbound.ts'
 import type { Queues } from '../../src/queue/engine.ts'
 import * as liveKeys from '../../src/store/access/live-keys.ts'
+import * as signingKeys from '../../src/store/access/signing-keys.ts'
 import type { Store } from '../../src/store/pool.ts'
 import * as storeServer from '../../src/store/server.ts'
 import type { Tracer } from '../../src/trace/tracer.ts'
@@ -22,6 +23,7 @@ import { openTellUngranted } from '../../src/vault/ring/ungranted.ts'
 import type { TrustedKeys } from '../client/trusted-keys.ts'
 import { listen, type Tls } from '../http/listen.ts'
 import { watchOwnKey } from '../http/own-key.ts'
+import { openSigningKeys } from '../signing-keys.ts'
 import type { GatewayDeps, GatewayService, SchemeTokens } from './deps.ts'
 import { type IsOurs, openDirectory } from './directory.ts'
 import { openGatewayMetrics } from './metrics.ts'
@@ -32,7 +34,6 @@ import { knownIn } from './server/idempotency-key.ts'
 import { openBearerFor } from './server/issuers.ts'
 import { openServer } from './server/server.ts'
 import { openSignedRights } from './signed-rights.ts'
-import { openSigningKeys } from './signing-keys.ts'
 
 export interface Opened {
   config: Pick<
@@ -118,7 +119,13 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
   const metrics = openGatewayMetrics(registry, catalogue.kinds)
   const onUngranted = openTellUngranted(log, metrics.ungranted)
   const believing = { store, clock, log }
-  const trusted = await openSigningKeys({ ...believing, trusted: opened.trusted, ungranted: metrics.ungranted })
+  const trusted = await openSigningKeys({
+    trusted: opened.trusted,
+    find: () => signingKeys.findPublic(store),
+    ungranted: metrics.ungranted,
+    clock,
+    log,
+  })
   lifetime.onClose('signing keys', trusted.stop)
   const rights = await openSignedRights({ ...believing, audience: config.audience, trusted })
   lifetime.onClose('rights of clients', rights.stop)
@@ -135,8 +142,7 @@ export async function openGateway(opened: Opened): Promise<Gateway> {
     others: async () => [...(await ownKey.reasons()), ...trusted.reasons(), ...rights.reasons()],
     collect: async () => metrics.inFlight.set(requestReply.inFlight()),
   })
-  // The list names clients and their keys, and no scope.
-  const isOurs: IsOurs = async (kind, text) => kind === 'scope' || rights.has(text)
+  const isOurs: IsOurs = (_kind, text) => rights.has(text)
   const directory = openDirectory({ store, clock, isOurs, onUngranted })
   const bearer = openBearerFor(config, opened.outbound, clock)
   const authenticate = openAuthenticate({ directory, apiKeys: ring, bearer })

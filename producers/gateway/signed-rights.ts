@@ -1,5 +1,5 @@
-// The rows of clients and of their keys that the installation's list of live keys names. A gateway has no key to check the
-// code of a row; the list is signed by workers, who have one. Scopes are not in the list.
+// The rows of clients, of their keys and of scopes that the installation's list of live keys names. A gateway has no key to
+// check the code of a row; the list is signed by workers, who have one.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Clock } from '../../src/clock.ts'
 import { Fault } from '../../src/errors.ts'
@@ -8,7 +8,7 @@ import type { Logger } from '../../src/logger.ts'
 import { every } from '../../src/recurring.ts'
 import * as liveList from '../../src/store/access/live-list.ts'
 import type { Store } from '../../src/store/pool.ts'
-import type { SigningKeys } from './signing-keys.ts'
+import type { SigningKeys } from '../signing-keys.ts'
 
 /** Workers sign a change within about a second. A row that isn't in the list is looked for again, so often and at this distance. */
 const AGAIN = { times: 12, ms: 250 } as const

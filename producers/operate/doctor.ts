@@ -15,6 +15,7 @@ import { askGrants, type GrantSources } from './checks/grants.ts'
 import { askKeyLives, type KeyLivesSources } from './checks/key-lives.ts'
 import { askLocks } from './checks/locks.ts'
 import { askFiles, type FileSources } from './checks/modes.ts'
+import { askOwner } from './checks/owner.ts'
 import { askReleases } from './checks/processes.ts'
 import { askReceipts } from './checks/receipts.ts'
 import { askClock, askQueues, askStore, type ServerSources } from './checks/servers.ts'
@@ -53,6 +54,7 @@ const QUESTIONS: readonly Question<DoctorSources>[] = [
   { name: 'postgres connections', ask: askConnections },
   { name: 'gateway login', ask: askLogins },
   { name: 'worker login', ask: askWorkerLogins },
+  { name: 'owner of the database', ask: askOwner },
   { name: 'releases', ask: askReleases },
   { name: 'key files', ask: askFiles },
   { name: 'audit', ask: askAudit },

@@ -8,6 +8,7 @@ import { dueRuns, entitiesOf } from '../../src/store/report/new-runs.ts'
 import * as runs from '../../src/store/report/schedule-runs.ts'
 import * as schedules from '../../src/store/report/schedules.ts'
 import type { ScheduleDeps } from './deps.ts'
+import type { SendingDeps } from './own-jobs.ts'
 import { sendReport } from './report-run.ts'
 import { noteEnd, noteLate } from './run-notes.ts'
 
@@ -20,7 +21,7 @@ const RESEND_MS = 60_000
 const RESENDS_SLOWER_MAX = 10
 
 /** Makes the due runs and sends their jobs. `sweep` starts a claimed run of an expiry sweep. */
-export async function dispatchDueRuns(deps: ScheduleDeps, sweep: (run: runs.Run) => void): Promise<void> {
+export async function dispatchDueRuns(deps: SendingDeps, sweep: (run: runs.Run) => void): Promise<void> {
   const { store, clock } = deps
   const known = await schedules.list(store)
   for (const schedule of known) await makeRuns(schedule, deps)
@@ -57,7 +58,7 @@ async function noteLateRuns(deps: ScheduleDeps): Promise<void> {
   metrics.lateRuns.set(late)
 }
 
-async function dispatch(run: runs.Run, deps: ScheduleDeps, sweep: (run: runs.Run) => void): Promise<void> {
+async function dispatch(run: runs.Run, deps: SendingDeps, sweep: (run: runs.Run) => void): Promise<void> {
   const { store, clock } = deps
   const schedule = await schedules.find(store, run.scheduleId)
   if (!schedule) return

@@ -12,9 +12,7 @@ import * as receipts from '../../src/store/job/receipts.ts'
 import * as runs from '../../src/store/report/schedule-runs.ts'
 import * as expiry from '../../src/store/token/token-expiry.ts'
 import { formatReuseToken } from '../../src/token/token.ts'
-import { signAsk } from '../envelope.ts'
-import type { ScheduleDeps } from './deps.ts'
-import { PRIORITY } from './report-run.ts'
+import type { SendingDeps } from './own-jobs.ts'
 import { noteEnd } from './run-notes.ts'
 
 const POLL_MS = 100
@@ -30,7 +28,7 @@ export interface ExpirySweeper {
   close(): Promise<void>
 }
 
-export function openExpirySweeper(deps: ScheduleDeps): ExpirySweeper {
+export function openExpirySweeper(deps: SendingDeps): ExpirySweeper {
   const { store, queues, log, clock } = deps
   const stop = new AbortController()
   /** Receipt → token, for the current page. */
@@ -110,18 +108,19 @@ const jtiOf = ({ businessDate }: runs.Run, { tokenId }: expiry.ExpiredToken) => 
 async function jobsOf(
   run: runs.Run,
   tokens: readonly expiry.ExpiredToken[],
-  { signingKey, userId, settings, clock }: ScheduleDeps,
+  { jobs, userId }: SendingDeps,
 ): Promise<QueuedJob[]> {
   return Promise.all(
     tokens.map(async token => {
-      const { entityId } = token
       const request = { id: formatReuseToken(token.tokenId), action: 'EXPIRE' }
-      const roles = rolesOf(CORE_KINDS['token-lifecycle'], request)
-      const identity = { userId, entityId, roles, audience: settings.audience, signingKey }
-      const options = { jti: jtiOf(run, token) }
-      const signed = await signAsk(identity, { kind: 'token-lifecycle', request }, options, clock())
-      assert(!isRefusal(signed), 'an envelope of ours has its form')
-      return { id: signed.id, data: signed.data, priority: PRIORITY }
+      const caller = {
+        userId,
+        entityId: token.entityId,
+        roles: rolesOf(CORE_KINDS['token-lifecycle'], request),
+      }
+      const job = await jobs.sign(caller, { kind: 'token-lifecycle', request }, jtiOf(run, token))
+      assert(!isRefusal(job), 'an envelope of ours has its form')
+      return job
     }),
   )
 }

@@ -7,6 +7,7 @@ import * as runs from '../../src/store/report/schedule-runs.ts'
 import type { ScheduleDeps } from './deps.ts'
 import { dispatchDueRuns } from './due-runs.ts'
 import { openExpirySweeper } from './expiry.ts'
+import { openOwnJobs } from './own-jobs.ts'
 import { openSystemInboxes } from './system-results.ts'
 import { openWebhookDispatcher } from './webhooks.ts'
 
@@ -25,8 +26,9 @@ export interface Schedule {
   close(): Promise<void>
 }
 
-export function openSchedule(deps: ScheduleDeps): Schedule {
-  const { store, queues, log, clock, settings } = deps
+export function openSchedule(opened: ScheduleDeps): Schedule {
+  const { store, queues, log, clock, settings } = opened
+  const deps = { ...opened, jobs: openOwnJobs(opened) }
   const sweeper = openExpirySweeper(deps)
   const webhooks = openWebhookDispatcher(deps)
   const inboxes = openSystemInboxes(deps, { sweeper, webhooks })

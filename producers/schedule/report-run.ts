@@ -7,22 +7,17 @@ import { jtiOf } from '../../src/job/schedule/run-job.ts'
 import type { Client } from '../../src/store/access/clients.ts'
 import type { Run } from '../../src/store/report/schedule-runs.ts'
 import type { ReportSchedule } from '../../src/store/report/schedules.ts'
-import { signAsk } from '../envelope.ts'
 import { report } from '../report.ts'
-import type { ScheduleDeps } from './deps.ts'
+import type { SendingDeps } from './own-jobs.ts'
 import { parametersOf } from './parameters.ts'
-
-/** The same priority as that of `submit`: interactive requests come first. */
-export const PRIORITY = 10
 
 /** Puts the job on its queue. Returns undefined, or the reason why the job can never be sent. */
 export async function sendReport(
   run: Run,
   schedule: ReportSchedule,
   owner: Client | undefined,
-  deps: ScheduleDeps,
+  { queues, jobs }: SendingDeps,
 ): Promise<string | undefined> {
-  const { queues, signingKey, settings, clock } = deps
   if (!owner || owner.revokedAt !== null) return 'client_revoked'
   const parameters = parametersOf(schedule.reportType, run.businessDate, schedule.parameters)
   if (!parameters) return 'report_unavailable'
@@ -33,16 +28,14 @@ export async function sendReport(
     mime_type: schedule.mimeType,
   })
   if (isRefusal(ask)) return ask.reason
-  const identity = {
+  const caller = {
     userId: owner.userId,
     entityId: run.entityId,
     roles: rolesOf(reportKind, ask.request),
     onBehalfOf: owner.clientId,
-    audience: settings.audience,
-    signingKey,
   }
-  const signed = await signAsk(identity, ask, { jti: jtiOf(run, schedule) }, clock())
-  if (isRefusal(signed)) return signed.reason
-  await queues.add('report', { id: signed.id, data: signed.data, priority: PRIORITY })
+  const job = await jobs.sign(caller, ask, jtiOf(run, schedule))
+  if (isRefusal(job)) return job.reason
+  await queues.add('report', job)
   return undefined
 }

@@ -1,13 +1,14 @@
-// Reads the results queues of the system clients, so that they don't fill up. Results of the scheduler's jobs update
-// its runs, and those of webhook and expiry jobs go to who sent them; other results were handled elsewhere and are dropped.
+// Reads the results queues of the system clients, so that they don't fill up. Answers to the jobs of this process update
+// its runs, and those of webhook and expiry jobs go to who sent them. Other results are offered to other schedulers.
 import type { Reason } from '../../src/errors.ts'
 import type { Result } from '../../src/job/answer/result.ts'
 import { reasonsIn } from '../../src/job/problem.ts'
 import type { SystemClient } from '../../src/job/system-clients.ts'
 import * as runs from '../../src/store/report/schedule-runs.ts'
-import { type Inbox, openInbox } from '../results.ts'
+import { type Inbox, openInbox, type Receive } from '../results.ts'
 import type { ScheduleDeps } from './deps.ts'
 import type { ExpirySweeper } from './expiry.ts'
+import type { SendingDeps } from './own-jobs.ts'
 import { noteEnd } from './run-notes.ts'
 import type { WebhookDispatcher } from './webhooks.ts'
 
@@ -20,27 +21,25 @@ const MINUTE_MS = 60_000
 const UNTRIED: ReadonlySet<string> = new Set<Reason>(['envelope_expired', 'envelope_future'])
 
 export function openSystemInboxes(
-  deps: ScheduleDeps,
+  deps: SendingDeps,
   { sweeper, webhooks }: { sweeper: Pick<ExpirySweeper, 'onResult'>; webhooks: Pick<WebhookDispatcher, 'onResult'> },
 ): Inbox[] {
-  const { queues, trusted, log } = deps
-  const inboxOf = (clientId: SystemClient, hear: (result: Result) => Promise<void>) =>
-    openInbox(
-      queues,
-      { clientId, ...trusted },
-      async delivery => {
-        if (delivery.type === 'result') await hear(delivery)
-        return 'taken'
-      },
-      { concurrency: CONCURRENCY, log },
-    )
+  const { queues, trusted, log, jobs } = deps
+  const inboxOf = (clientId: SystemClient, receive: Receive) =>
+    openInbox(queues, { clientId, ...trusted }, receive, { concurrency: CONCURRENCY, log })
   return [
-    inboxOf('scheduler', async result => {
-      if (result.kind === 'report') await recordReportEnd(result, deps)
-      else if (result.kind === 'webhook') await webhooks.onResult(result)
-      else sweeper.onResult(result)
+    inboxOf('scheduler', async delivery => {
+      if (delivery.type !== 'result') return 'taken'
+      // The store tells every process which tokens were suspended and which webhooks are due.
+      if (!jobs.isAnswer(delivery))
+        return delivery.status === 'SUCCEEDED' && delivery.kind !== 'report' ? 'taken' : 'unclaimed'
+      if (delivery.kind === 'report') await recordReportEnd(delivery, deps)
+      else if (delivery.kind === 'webhook') await webhooks.onResult(delivery)
+      else sweeper.onResult(delivery)
+      jobs.forget(delivery.receipt_id)
+      return 'taken'
     }),
-    inboxOf('worker', async () => {}),
+    inboxOf('worker', async () => 'taken'),
   ]
 }
 

@@ -6,9 +6,8 @@ import { attemptJti, attemptOf } from '../../src/job/event.ts'
 import type { QueuedJob } from '../../src/queue/engine.ts'
 import { every } from '../../src/recurring.ts'
 import * as deliveries from '../../src/store/event/deliveries.ts'
-import { signAsk } from '../envelope.ts'
 import type { ScheduleDeps } from './deps.ts'
-import { PRIORITY } from './report-run.ts'
+import type { SendingDeps } from './own-jobs.ts'
 
 const LOOK_MS = 1_000
 /** Results that arrive within this time cause only one search for due deliveries. */
@@ -24,7 +23,7 @@ export interface WebhookDispatcher {
   close(): Promise<void>
 }
 
-export function openWebhookDispatcher(deps: ScheduleDeps): WebhookDispatcher {
+export function openWebhookDispatcher(deps: SendingDeps): WebhookDispatcher {
   const { store, queues, settings, log } = deps
   let looking: Promise<void> | undefined
   let timer: NodeJS.Timeout | undefined
@@ -88,12 +87,11 @@ async function putOff(
 
 async function jobOf(
   { deliveryId, attempt, entityId }: deliveries.Attempt,
-  { signingKey, userId, settings, clock }: ScheduleDeps,
+  { jobs, userId }: SendingDeps,
 ): Promise<QueuedJob> {
   const request = { delivery_id: deliveryId, attempt }
-  const identity = { userId, entityId, roles: [], audience: settings.audience, signingKey }
-  const options = { jti: attemptJti({ deliveryId, attempt }) }
-  const signed = await signAsk(identity, { kind: 'webhook', request }, options, clock())
-  assert(!isRefusal(signed), 'an envelope of ours has its form')
-  return { id: signed.id, data: signed.data, priority: PRIORITY }
+  const caller = { userId, entityId, roles: [] }
+  const job = await jobs.sign(caller, { kind: 'webhook', request }, attemptJti({ deliveryId, attempt }))
+  assert(!isRefusal(job), 'an envelope of ours has its form')
+  return job
 }

@@ -86,7 +86,7 @@ export function learnKeys(
   return { valid, added, last }
 }
 
-interface ListedKey {
+export interface ListedKey {
   publicJwk: Jwk
   state: string
   statement: string | null

@@ -1,5 +1,8 @@
 // Running workers whose stored lives of keys go back, as by a failover that lost an act on keys, or by the owner of the
 // database: they go on by what they know, no card is written in a phase that they have left, and each job takes effect once.
+import { cp, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Client } from '../../producers/client.ts'
 import { pageOf } from '../../src/metrics.ts'
@@ -8,6 +11,7 @@ import { withKeys, withPhase } from '../../src/vault/ring/key-lives.ts'
 import { runCommand } from '../support/command.ts'
 import { describeOnRedis } from '../support/engines.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
+import { type Child, startCommand } from '../support/process.ts'
 import { testPan } from '../support/test-pan.ts'
 import { until } from '../support/until.ts'
 import type { OpenedWorkers } from '../support/workers.ts'
@@ -94,5 +98,57 @@ from tokenmill.process where kinds <> '{}' and ended_at is null`,
     expect(await runCommand(['key', 'restored', '--yes'], { env: installation.env })).toMatchObject({ code: 0 })
     expect(await created).toMatchObject({ status: 'SUCCEEDED' })
     expect(await countTokens()).toBe(before + 1)
+  })
+
+  it('and a host that missed a turning does not begin behind the others; each job takes effect once', async () => {
+    const hostB = await mkdtemp(join(tmpdir(), 'tokenmill-host-b-'))
+    const env = { ...installation.env, TOKENMILL_DATA_DIR: hostB, TOKENMILL_PROCESSES: '1' }
+    const began: Child[] = []
+    const startB = () => {
+      const child = startCommand(['workers'], { env: { ...env, TOKENMILL_LOG_LEVEL: 'info' } })
+      began.push(child)
+      return child
+    }
+    try {
+      await cp(join(installation.dataDir, 'system'), join(hostB, 'system'), { recursive: true })
+      const before = await countTokens()
+      const first = startB()
+      await first.line(/"msg":"working"/, { stream: 'stderr' })
+      expect(await create()).toMatchObject({ status: 'SUCCEEDED' })
+      first.signal('SIGTERM')
+      await first.exit
+
+      const former = await find()
+      await writeLives(installation.vault, now =>
+        withPhase(
+          withKeys(now, 'fingerprint', keys => keys),
+          { ...now.phase },
+        ),
+      )
+      const { epoch } = await find()
+      await until(() => isKnown(epoch))
+      // A failover loses the turning, and the host that was down during it comes back.
+      await putBack(former)
+      await until(() => isTold(1))
+      const second = startB()
+      expect((await second.exit).code).not.toBe(0)
+      expect(second.stderr()).toContain('older than one that was seen before')
+      const created = Promise.all(Array.from({ length: 5 }, create))
+      expect(await runCommand(['key', 'restored', '--yes'], { env: installation.env })).toMatchObject({ code: 0 })
+      await until(() => isTold(0))
+      const third = startB()
+      await third.line(/"msg":"working"/, { stream: 'stderr' })
+      for (const each of await created) expect(each).toMatchObject({ status: 'SUCCEEDED' })
+      expect(await create()).toMatchObject({ status: 'SUCCEEDED' })
+      expect(await countTokens()).toBe(before + 7)
+      // No card has two tokens, and each is under the phase that holds.
+      const { rows } = await own(
+        'select count(*)::int as cards, count(distinct token_id)::int as tokens from tokenmill.card',
+      )
+      expect(rows).toEqual([{ cards: before + 7, tokens: before + 7 }])
+    } finally {
+      for (const child of began) await child.kill9()
+      await rm(hostB, { recursive: true, force: true })
+    }
   })
 })

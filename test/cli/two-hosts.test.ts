@@ -77,10 +77,12 @@ describe.skipIf(!findRedis())('docs/two-hosts.md', () => {
       await first.start([...settings, line].join('\n'), /"msg":"(working|scheduling)"/)
 
     const second = await openHost('second', { TOKENMILL_HTTP_PORT: port })
-    const copied = [...page.matchAll(/`([a-z-]+\.(?:env|jwk))`/g)].map(([, name = '']) => name)
-    expect(new Set(copied)).toEqual(new Set(['gateway.env', 'gateway.jwk', 'gateway-keys.jwk']))
+    const copied = [...page.matchAll(/`([a-z-]+\.(?:env|jwk|json))`/g)].map(([, name = '']) => name)
+    expect(new Set(copied)).toEqual(
+      new Set(['gateway.env', 'gateway.jwk', 'gateway-keys.jwk', 'installation-keys.json']),
+    )
     for (const name of copied) {
-      const path = name.endsWith('.jwk') ? join('.tokenmill/system', name) : name
+      const path = name.endsWith('.env') ? name : join('.tokenmill/system', name)
       await cp(join(first.cwd, path), join(second.cwd, path), { recursive: true })
     }
     const gateway = await second.start(serving, /"msg":"serving"/)

@@ -55,7 +55,7 @@ describe('schema upgrade of an empty database', () => {
     const [one, two] = both.map(said => said.json<{ migrations: string[]; installation_id: string; files: string[] }>())
     expect(one?.installation_id).toBe(two?.installation_id)
     expect([...(one?.migrations ?? []), ...(two?.migrations ?? [])]).toEqual(MIGRATIONS)
-    expect([...(one?.files ?? []), ...(two?.files ?? [])]).toHaveLength(6)
+    expect([...(one?.files ?? []), ...(two?.files ?? [])]).toHaveLength(7)
     const [made] = await bench.rows<Snapshot & { [key: string]: unknown }>(SNAPSHOT)
     expect(made?.installation).toHaveLength(1)
     expect(made?.data_keys).toHaveLength(PURPOSES.length)
@@ -77,6 +77,7 @@ describe('schema upgrade of an empty database', () => {
       'console.jwk',
       'gateway-keys.jwk',
       'gateway.jwk',
+      'installation-keys.json',
       'scheduler.jwk',
       'worker.jwk',
     ])

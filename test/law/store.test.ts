@@ -133,7 +133,7 @@ describe('SQL', () => {
 })
 
 it('workers and producers read a scope where its code is checked', () => {
-  const checks = ['workers/directory.ts', 'producers/gateway/directory.ts']
+  const checks = ['workers/directory.ts', 'workers/process/live-keys.ts', 'producers/gateway/directory.ts']
   expectNone(
     product.filter(({ path }) => /^(workers|producers)\//.test(path) && !checks.includes(path)),
     ({ text }) => text.match(/^import (?!type).*access\/scopes\.ts'/gm) ?? [],

@@ -26,11 +26,13 @@ import { Claims, readCompact } from '../../src/job/envelope/envelope.ts'
 import { receiptId, resultId } from '../../src/job/envelope/ids.ts'
 import { openRegistry } from '../../src/metrics.ts'
 import type { QueuedJob, Queues } from '../../src/queue/engine.ts'
+import * as schedules from '../../src/store/report/schedules.ts'
 import { describeOnRedis } from '../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../support/installation.ts'
 import { until } from '../support/until.ts'
 import { silent } from './bundle.ts'
 import { CSV_HEADER, csvRowOf, transactionOf } from './ingest/sample.ts'
+import { backdate, openScheduleFor, runsOf } from './schedule/bundle.ts'
 
 const EARLIER = envelopeDigest('an earlier envelope').toString('base64url')
 const ELSE = askedOf('token-lifecycle', { id: 't', action: 'DELETE' }).digest()?.toString('base64url') ?? ''
@@ -245,6 +247,31 @@ describeOnRedis('a result that was put back on the results queue', engine => {
       expect(end.end).toBe('answered')
       if (end.end === 'answered') isTrue(end.result)
       await gateway.close()
+    },
+    async 'the scheduler'(queues) {
+      const { store } = installation.vault
+      const scheduleId = randomUUID()
+      await schedules.insert(store, {
+        scheduleId,
+        clientId: installation.credentials.signingKey.clientId,
+        reportType: 'TOKEN_ACTIVITY_REPORT',
+        entityId: ENTITY,
+        mimeType: 'text/csv',
+        parameters: {},
+        time: '00:00',
+        zone: 'UTC',
+      })
+      await backdate(installation, scheduleId, 1)
+      const schedule = await openScheduleFor({ ...installation, queues })
+      const [run] = await until(async () => {
+        const found = await runsOf(installation, scheduleId)
+        return found[0]?.endedAt && found
+      })
+      expect(run).toMatchObject({ state: 'SUCCEEDED', reportUid: expect.any(String), faults: 0 })
+      await until(async () => (await schedule.counted('succeeded')) === 1)
+      expect(await schedule.counted('failed')).toBe(0)
+      await schedule.close()
+      await schedules.remove(store, scheduleId)
     },
   }
 

@@ -18,7 +18,8 @@ import type { ClientKey } from '../../src/store/access/clients.ts'
 import * as liveKeys from '../../src/store/access/live-keys.ts'
 import * as liveList from '../../src/store/access/live-list.ts'
 import * as processes from '../../src/store/access/processes.ts'
-import { clientKeyText, clientText, isGranted } from '../../src/vault/ring/grants.ts'
+import * as scopes from '../../src/store/access/scopes.ts'
+import { clientKeyText, clientText, isGranted, scopeText } from '../../src/vault/ring/grants.ts'
 import { withReload } from '../../src/vault/ring/reload.ts'
 import type { Deps } from '../deps.ts'
 
@@ -55,28 +56,43 @@ async function tellOnce(deps: TellDeps, audience: string, signing: () => Signing
 }
 
 /** Pages are small, so that checking the codes of one holds up no job. */
-const PAGE_CLIENTS = 250
+const PAGE_ROWS = 250
 
 /**
  * The rows that a worker believes now, or at least one more than a list may name. Rows without a right code don't count, so
  * nobody can fill the list with them.
  */
-async function listLive({ store, ring }: Pick<TellDeps, 'store' | 'ring'>): Promise<LiveRows> {
+async function listLive(deps: Pick<TellDeps, 'store' | 'ring'>): Promise<LiveRows> {
   const keys: ClientKey[] = []
   const rights: string[] = []
-  let after = ''
-  for (;;) {
-    const page = await liveKeys.listLiveClients(store, { after, limit: PAGE_CLIENTS })
-    const last = page.at(-1)
-    if (!last || !isNamed({ keys, rights })) return { keys, rights }
-    after = last.clientId
+  for await (const live of liveClients(deps)) {
+    keys.push(...live.keys)
+    for (const text of [...live.clients.map(clientText), ...live.keys.map(clientKeyText)]) rights.push(rightsHash(text))
+    if (!isNamed({ keys, rights })) return { keys, rights }
+  }
+  for await (const live of liveScopes(deps)) {
+    for (const scope of live) rights.push(rightsHash(scopeText(scope)))
+    if (!isNamed({ keys, rights })) break
+  }
+  return { keys, rights }
+}
+
+/** Clients and their keys, in pages. */
+async function* liveClients({ store, ring }: Pick<TellDeps, 'store' | 'ring'>) {
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const page = await liveKeys.listLiveClients(store, { after, limit: PAGE_ROWS })
+    after = page.at(-1)?.clientId
     const clients = page.filter(client => isGranted(ring, clientText(client), client))
-    const all = await liveKeys.listLiveKeys(
-      store,
-      clients.map(({ clientId }) => clientId),
-    )
-    const live = all.filter(key => isGranted(ring, clientKeyText(key), key))
-    keys.push(...live)
-    for (const text of [...clients.map(clientText), ...live.map(clientKeyText)]) rights.push(rightsHash(text))
+    const ids = clients.map(({ clientId }) => clientId)
+    const keys = ids.length > 0 ? await liveKeys.listLiveKeys(store, ids) : []
+    yield { clients, keys: keys.filter(key => isGranted(ring, clientKeyText(key), key)) }
+  }
+}
+
+async function* liveScopes({ store, ring }: Pick<TellDeps, 'store' | 'ring'>) {
+  for (let after: string | undefined = scopes.FIRST; after !== undefined; ) {
+    const page: scopes.Scope[] = await scopes.listAfter(store, { after, limit: PAGE_ROWS })
+    after = page.at(-1)?.tokenScope
+    yield page.filter(scope => isGranted(ring, scopeText(scope), scope))
   }
 }

@@ -15,6 +15,7 @@ import { readReport } from '../../../src/report/files/download.ts'
 import * as reports from '../../../src/store/report/reports.ts'
 import * as runs from '../../../src/store/report/schedule-runs.ts'
 import * as schedules from '../../../src/store/report/schedules.ts'
+import { openUngrantedCounter } from '../../../src/vault/ring/ungranted.ts'
 import { poolsOf } from '../../open/connections.ts'
 import { openCommandStore, openQueues, type Session } from '../../open/open.ts'
 import { openReportFiles } from '../../open/report-files.ts'
@@ -84,6 +85,7 @@ export async function reportNight(session: Session, { queues, credentials }: Pro
     log,
     clock: systemClock,
     metrics: openScheduleMetrics(openRegistry({ role: 'demo' })),
+    ungranted: openUngrantedCounter(openRegistry({ role: 'demo' })),
   })
   const deadline = Date.now() + NIGHT_MS_MAX
   lifetime.onClose('schedule of the demo', () => schedules.remove(store, scheduleId))

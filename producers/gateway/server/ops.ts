@@ -2,9 +2,8 @@
 // and the public keys that verify results. They need no credentials. Metrics have a port of their own (src/ops.ts).
 
 import type { Health } from '../../../src/health.ts'
-import { jwksOf } from '../../../src/vault/key-statement.ts'
+import { jwksOf, type ListedKey } from '../../../src/vault/key-statement.ts'
 import type { GatewayApp } from '../app.ts'
-import type { SigningKeys } from '../signing-keys.ts'
 import type { ServerDeps } from './service.ts'
 
 const PUBLIC = { config: { access: 'public' }, schema: { hide: true } } as const
@@ -18,7 +17,7 @@ const HOMES = ['/', '/oidc', '/oidc/']
 
 export function opsRoutes(
   app: GatewayApp,
-  { trusted, health }: Pick<ServerDeps, 'health'> & { trusted: Pick<SigningKeys, 'list'> },
+  { trusted, health }: Pick<ServerDeps, 'health'> & { trusted: { list(): Promise<readonly ListedKey[]> } },
 ): void {
   opsPages(app, health)
   app.get('/.well-known/jwks.json', PUBLIC, async (_request, reply) => {

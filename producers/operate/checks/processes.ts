@@ -64,19 +64,33 @@ export async function askProcesses({ store }: ProcessSources): Promise<Verdict> 
     return warning(`${says}; seen last: ${named.join(', ')}`, 'look at that host; start the role there again')
   }
   const releases = releasesOf(alive)
-  if (releases.length > 1) return warning(`${says}; of releases ${releases.join(', ')}`, UPGRADE)
+  if (releases.length > 1) return warning(`${says}; of releases ${releases.join(', ')}: ${oddOnes(alive)}`, UPGRADE)
   return well(releases.length === 0 ? says : `${says}, all of release ${releases.join()}`)
 }
 
 export async function askReleases({ store }: ProcessSources): Promise<Verdict> {
-  const releases = releasesOf(await listAlive(await store()))
+  const alive = await listAlive(await store())
+  const releases = releasesOf(alive)
   if (releases.length === 0) return unknown('no process lives')
-  if (releases.length > 1) return warning(`processes of releases ${releases.join(', ')} live`, UPGRADE)
+  if (releases.length > 1)
+    return warning(`processes of releases ${releases.join(', ')} live: ${oddOnes(alive)}`, UPGRADE)
   return well(`every process is of release ${releases.join()}`)
 }
 
 function releasesOf(alive: readonly processes.ProcessRow[]): string[] {
   return [...new Set(alive.map(({ version }) => version))].sort()
+}
+
+const ODD_MAX = 5
+
+/** Role and host of the processes that are not of the release of most. */
+function oddOnes(alive: readonly processes.ProcessRow[]): string {
+  const countOf = (version: string) => alive.filter(one => one.version === version).length
+  const [usual] = releasesOf(alive).sort((one, other) => countOf(other) - countOf(one))
+  const odd = alive.filter(({ version }) => version !== usual)
+  const named = [...new Set(odd.map(({ role, host, version }) => `${role} on ${host} runs ${version}`))]
+  const more = named.length > ODD_MAX ? ` and ${named.length - ODD_MAX} more` : ''
+  return `${named.slice(0, ODD_MAX).join(', ')}${more}`
 }
 
 export async function listProcesses({ store }: ProcessSources): Promise<ProcessFacts[]> {

@@ -1,6 +1,7 @@
-// Whether tokenmill itself wrote what was decided and what is told: a sample of receipts and of rows of the outbox, newest and
-// random ones, and all rows that workers refused to tell.
+// Whether tokenmill itself wrote what was decided and what is told: a sample of receipts, of rows of the outbox and of events,
+// newest and random ones, and all rows that workers refused to tell.
 import { randomUUID } from 'node:crypto'
+import * as events from '../../../src/store/event/events.ts'
 import * as outbox from '../../../src/store/job/outbox.ts'
 import { isProved } from '../../../src/store/job/receipt.ts'
 import * as receipts from '../../../src/store/job/receipts.ts'
@@ -9,7 +10,7 @@ import { count } from '../../../src/units.ts'
 import { critical, unknown, type Verdict, well } from '../check.ts'
 import type { GrantSources } from './grants.ts'
 
-/** So many of the newest rows of the outbox, with their receipts, and so many random ones of both. */
+/** So many of the newest rows of the outbox, with their receipts, and of events; and so many random ones of each. */
 const SAMPLE = 200
 const SHOWN_MAX = 5
 
@@ -24,12 +25,16 @@ export async function askReceipts({
   const found = await receipts.findAll(db, [
     ...new Set([...newest, ...(await receipts.sampleIds(db, randomUUID(), SAMPLE))]),
   ])
+  const happened = await events.sample(db, SAMPLE)
   const unproved = [
     ...found.filter(receipt => !isProved(ring, receipt)).map(({ receiptId }) => `receipt ${receiptId}`),
     ...rows.filter(row => row.state === 'UNPROVED' || !outbox.isProved(ring, row)).map(nameOf),
+    ...happened.filter(event => !events.isProved(ring, event)).map(({ eventId }) => `event ${eventId}`),
   ]
   if (unproved.length === 0)
-    return well(`tokenmill wrote ${count(found.length, 'receipt')} and ${count(rows.length, 'result')} of a sample`)
+    return well(
+      `tokenmill wrote ${count(found.length, 'receipt')}, ${count(rows.length, 'result')} and ${count(happened.length, 'event')} of a sample`,
+    )
   const more = unproved.length > SHOWN_MAX ? ` and ${unproved.length - SHOWN_MAX} more` : ''
   const says = `${count(unproved.length, 'row')} not written by tokenmill, or changed since: ${unproved.slice(0, SHOWN_MAX).join(', ')}${more}`
   return critical(

@@ -35,8 +35,8 @@ export const LiveKeys = z.object({
   /** The hash (`keyHash`) of each live key; undefined if there are more than 10,000. */
   keys: z.array(z.string()).max(LIVE_KEYS.keysMax).optional(),
   /**
-   * The hash (`rightsHash`) of the row of each live client and of each live key. If these are more than 20,000, `rights` and
-   * `keys` are undefined.
+   * The hash (`rightsHash`) of the row of each live client, of each live key and of each scope. If these are more than 20,000,
+   * `rights` and `keys` are undefined.
    */
   rights: z.array(z.string()).max(LIVE_KEYS.rightsMax).optional(),
   /** Statements that announce newer signing keys, oldest first; absent unless a key was announced recently. */
@@ -63,7 +63,7 @@ export function rightsHash(text: string): string {
 /** What a list names. */
 export interface LiveRows {
   keys: readonly { clientId: string; kid: string }[]
-  /** The hash (`rightsHash`) of the row of each live client and key. */
+  /** The hash (`rightsHash`) of the row of each live client and key, and of each scope. */
   rights: readonly string[]
 }
 

@@ -13,7 +13,7 @@ interface Turn {
 }
 
 /**
- * Takes a turn if clients or keys have changed since the last turn, or if the last turn is `everyMs` ago; else
+ * Takes a turn if clients, keys or scopes have changed since the last turn, or if the last turn is `everyMs` ago; else
  * undefined.
  */
 export async function takeTurn(db: Db, everyMs: number): Promise<Turn | undefined> {

@@ -113,6 +113,45 @@ order by name`,
   return rows.map(row => row.name)
 }
 
+export interface Owner {
+  /** The user that owns tokenmill's tables. */
+  owner: string
+  isSuperuser: boolean
+  /** Further users that may log in and act as the owner: its members, and superusers. */
+  alike: string[]
+  /** The application names of open connections, of those asked for, whose user may act as the owner. */
+  working: string[]
+}
+
+/** `applications`: patterns (`like`). */
+export async function findOwner(db: Db, applications: readonly string[]): Promise<Owner> {
+  const { rows } = await db.query<Owner>({
+    text: `select
+  o.rolname::text as owner,
+  o.rolsuper as "isSuperuser",
+  array(
+    select u.rolname::text
+    from pg_roles as u
+    where u.rolcanlogin and u.oid <> o.oid and pg_has_role(u.oid, o.oid, 'MEMBER')
+    order by u.rolname
+  ) as alike,
+  array(
+    select distinct a.application_name::text
+    from pg_stat_activity as a
+    where a.datname = current_database()
+      and a.application_name like any($1::text[])
+      and pg_has_role(a.usesysid, o.oid, 'MEMBER')
+  ) as working
+from pg_class as c
+join pg_roles as o on o.oid = c.relowner
+where c.oid = 'tokenmill.audit'::regclass`,
+    values: [applications],
+  })
+  const [found] = rows
+  assert(found, 'a table has an owner')
+  return found
+}
+
 export async function sessionUser(db: Db): Promise<string> {
   const { rows } = await db.query<{ name: string }>({ text: 'select session_user::text as name' })
   return rows[0]?.name ?? ''

@@ -62,6 +62,23 @@ order by created_at, token_scope`,
   return rows
 }
 
+/** No scope has this id. */
+export const FIRST = '00000000-0000-0000-0000-000000000000'
+
+/** A page of scopes, by id and after `after`. */
+export async function listAfter(db: Db, { after, limit }: { after: string; limit: number }): Promise<Scope[]> {
+  const { rows } = await db.query<Scope>({
+    name: 'scopes-after',
+    text: `select ${COLUMNS}
+from tokenmill.scope
+where token_scope > $1
+order by token_scope
+limit $2`,
+    values: [after, limit],
+  })
+  return rows
+}
+
 /** Sets the code of the row as it is now. `former`: only in place of this code. False if the row wasn't changed. */
 export async function setMac(
   db: Db,

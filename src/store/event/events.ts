@@ -86,6 +86,46 @@ returning
   })
 }
 
+const READ_COLUMNS = `event_id as "eventId",
+    type,
+    client_id as "clientId",
+    subject,
+    revision,
+    data,
+    mac,
+    mac_version as "macVersion"`
+
+/** Up to `limit` of the newest events, and as many random ones. */
+export async function sample(db: Db, limit: number): Promise<(Omit<StoredEvent, 'createdAt'> & Coded)[]> {
+  const { rows } = await db.query<Omit<StoredEvent, 'createdAt'> & Coded>({
+    text: `with bounds as (
+  select
+    (select event_id from tokenmill.event order by event_id limit 1) as first,
+    (select event_id from tokenmill.event order by event_id desc limit 1) as last
+), newest as (
+  select ${READ_COLUMNS}
+  from tokenmill.event
+  order by event_id desc
+  limit $1
+), scattered as (
+  select ${READ_COLUMNS}
+  from tokenmill.event
+  where event_id = any(array(
+    select first + floor(random() * (last - first + 1))::bigint
+    from bounds
+    cross join generate_series(1, $1)
+  ))
+)
+select *
+from newest
+union
+select *
+from scattered`,
+    values: [limit],
+  })
+  return rows
+}
+
 /** The revision of the next event about this subject. The caller has locked the subject's row. */
 export async function nextRevision(db: Db, clientId: string, subject: string): Promise<number> {
   const { rows } = await db.query<{ revision: number }>({

@@ -29,7 +29,7 @@ export interface LivesSource {
   load(): Promise<LivesRow | undefined>
   /** Where the process keeps the newest row over its own end; nothing is kept without it. */
   kept?: KeptLives | undefined
-  /** The highest epoch that others have seen. Asked once, by a process that has kept no row. */
+  /** The highest epoch that others have seen. Asked once, when the process begins. */
   floor?: (() => Promise<number>) | undefined
 }
 
@@ -48,11 +48,14 @@ export function openKnownLives({ installationId, keks, load, kept, floor }: Live
 
   const open = async (row: LivesRow) => ({ row, lives: await openLives(keks, installationId, row) })
 
-  /** Takes what the host has kept. A kept row that this KEK doesn't prove says nothing. */
+  /**
+   * Takes what the host has kept. A kept row that this KEK doesn't prove says nothing, nor does one that others are ahead of:
+   * this host has missed a change, and would write cards in a phase that the others have left.
+   */
   async function begin(): Promise<void> {
+    lowest = (await floor?.()) ?? 0
     const row = await kept?.read()
-    if (row) known = await open(row).catch(ignoring('key_unavailable'))
-    if (!known && floor) lowest = await floor()
+    if (row && row.epoch >= lowest) known = await open(row).catch(ignoring('key_unavailable'))
     isBegun = true
   }
   let lowest = 0

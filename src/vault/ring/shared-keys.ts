@@ -1,7 +1,6 @@
 // Data keys for a role without the key-encryption key: each version is encrypted to the role's own key pair (JWE,
 // ECDH-ES+A256KW on X25519), whose private half is in a file of the role's hosts. Anybody can encrypt to a public half, so
-// the content is also authenticated, by a secret that only that file and the vault hold. The file also pins the signing
-// keys of the installation.
+// the content is also authenticated, by a secret that only that file and the vault hold.
 import {
   createHmac,
   createPrivateKey,
@@ -17,7 +16,6 @@ import { CompactEncrypt, calculateJwkThumbprint, compactDecrypt } from 'jose'
 import { z } from 'zod'
 import { assert, Fault } from '../../errors.ts'
 import { Secret } from '../../secret.ts'
-import { Jwk } from '../client-key.ts'
 
 /** The purposes whose keys the gateway may know. These keys open no card. */
 export const SHARED_PURPOSES = ['network-token', 'api-key', 'intake'] as const
@@ -43,8 +41,6 @@ export interface RoleKeyFile {
   privateKey: KeyObject
   publicJwk: JsonWebKey
   secret: Secret<Buffer>
-  /** The signing keys of the installation that the role believes; undefined in a file that has none yet. */
-  installationKeys: Jwk[] | undefined
 }
 
 const KEY_BYTES = 32
@@ -59,7 +55,6 @@ const FileJwk = z.looseObject({
   d: z.string(),
   use: z.literal(USE),
   secret: z.string(),
-  installation_keys: z.strictObject({ keys: z.array(Jwk) }).optional(),
 })
 const Content = z.strictObject({ purpose: z.string(), version: z.int(), k: z.string(), mac: z.string() })
 
@@ -77,12 +72,6 @@ export function makeRoleKeyText(): Secret {
   return new Secret(`${JSON.stringify(jwk, null, 2)}\n`)
 }
 
-/** The text of the file with these signing keys in place of those that it has. It is a secret. */
-export function withInstallationKeys(text: Secret, keys: readonly Jwk[]): Secret {
-  const jwk = { ...(JSON.parse(text.reveal()) as object), installation_keys: { keys } }
-  return new Secret(`${JSON.stringify(jwk, null, 2)}\n`)
-}
-
 /** Undefined if the text isn't such a key. */
 export async function readRoleKey(text: Secret): Promise<RoleKeyFile | undefined> {
   const jwk = parse(FileJwk, text.reveal())
@@ -97,7 +86,6 @@ export async function readRoleKey(text: Secret): Promise<RoleKeyFile | undefined
       privateKey,
       publicJwk,
       secret: new Secret(secret),
-      installationKeys: jwk.installation_keys?.keys,
     }
   } catch {
     return undefined

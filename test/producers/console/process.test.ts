@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { followSigningKeys } from '../../../cli/open/pinned-keys.ts'
 import { readSystemKey } from '../../../cli/open/system-clients.ts'
 import { openConsole } from '../../../producers/console/main.ts'
 import { noteAnswers } from '../../../producers/console/server/away.ts'
@@ -11,6 +12,7 @@ import { CATALOGUE } from '../../../src/job/composition.ts'
 import { openRegistry } from '../../../src/metrics.ts'
 import * as challenges from '../../../src/store/console/challenges.ts'
 import { hashOfLookup } from '../../../src/vault/passkey/invite-key.ts'
+import { openUngrantedCounter } from '../../../src/vault/ring/ungranted.ts'
 import { startScript } from '../../support/process.ts'
 import { untilReady } from '../../support/ready.ts'
 import { type ConsoleBundle, callOf, openConsoleBundle } from './bundle.ts'
@@ -116,6 +118,7 @@ describe('the link of `start`', () => {
     const { config, log, lifetime } = session
     const signingKey = await readSystemKey(dataDir, 'console')
     const { installationId, store } = vault
+    const registry = openRegistry({ role: 'console' })
     const served = await openConsole({
       config: { ...config, metricsPort: 0 },
       settings: { port: 0, origin: undefined },
@@ -126,8 +129,9 @@ describe('the link of `start`', () => {
       queues,
       catalogue: CATALOGUE,
       signingKey,
+      trusted: await followSigningKeys(session, { store, ungranted: openUngrantedCounter(registry) }),
       tls: undefined,
-      registry: openRegistry({ role: 'console' }),
+      registry,
       ...noteAnswers(store, systemClock),
     })
     const call = callOf(served.port, served.site.origin)

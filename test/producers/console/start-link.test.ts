@@ -2,6 +2,7 @@
 
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { followSigningKeys } from '../../../cli/open/pinned-keys.ts'
 import { readSystemKey } from '../../../cli/open/system-clients.ts'
 import { makeStartLink } from '../../../cli/process/start-link.ts'
 import { openConsole } from '../../../producers/console/main.ts'
@@ -9,6 +10,7 @@ import { noteAnswers } from '../../../producers/console/server/away.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { CATALOGUE } from '../../../src/job/composition.ts'
 import { openRegistry } from '../../../src/metrics.ts'
+import { openUngrantedCounter } from '../../../src/vault/ring/ungranted.ts'
 import { describeChromium, openBrowser, takeViolations } from '../../examples/chromium.ts'
 import { until } from '../../support/until.ts'
 import { type ConsoleBundle, openConsoleBundle } from './bundle.ts'
@@ -27,11 +29,12 @@ describeChromium('the link of `start`', () => {
   it('signs in once, and sends no secret', async () => {
     const { session, vault, dataDir, queues } = bundle.installation
     const { config, log, lifetime } = session
+    const registry = openRegistry({ role: 'console' })
     const served = await openConsole({
       config: { ...config, metricsPort: 0 },
       settings: { port: 0, origin: undefined },
       isEmbedded: true,
-      registry: openRegistry({ role: 'console' }),
+      registry,
       log,
       lifetime,
       queues,
@@ -40,6 +43,7 @@ describeChromium('the link of `start`', () => {
       tls: undefined,
       ...noteAnswers(vault.store, systemClock),
       signingKey: await readSystemKey(dataDir, 'console'),
+      trusted: await followSigningKeys(session, { store: vault.store, ungranted: openUngrantedCounter(registry) }),
     })
     const link = await makeStartLink(vault, served.site.origin)
     const page = await browser.newPage()

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { warnOfConnections } from '../../../cli/open/connections.ts'
 import type { Check } from '../../../producers/operate/check.ts'
 import { judgeDurability } from '../../../producers/operate/checks/durability.ts'
+import { judgeOwner } from '../../../producers/operate/checks/owner.ts'
 import { judgeCompression, judgeTimeout, judgeWalSize } from '../../../producers/operate/checks/wal.ts'
 import { judgeConnections, judgePadded } from '../../../producers/operate/doctor.ts'
 import { judgeRoom } from '../../../producers/operate/redis-memory.ts'
@@ -54,6 +55,42 @@ describeStore('doctor', engine => {
     expect(checks['key files']).toMatchObject({ state: 'well' })
     expect(checks['redis memory']).toMatchObject({ state: 'well' })
     expect(checks['releases']).toMatchObject({ state: 'unknown' })
+  })
+
+  it('says what an owner of the database could do here', async () => {
+    const checks = await examine(installation.env)
+    expect(checks['owner of the database']?.says).toMatch(/ owns the tables.* can read names.*removing its receipt/)
+    const owner = { owner: 'vault', isSuperuser: false, alike: [], working: [] }
+    expect(judgeOwner(owner)).toMatchObject({
+      state: 'well',
+      says: expect.stringMatching(/^vault owns the tables and /),
+    })
+    expect(judgeOwner({ ...owner, alike: ['postgres'] })).toMatchObject({
+      state: 'well',
+      says: expect.stringContaining('in effect postgres'),
+    })
+    expect(judgeOwner({ ...owner, isSuperuser: true })).toMatchObject({
+      state: 'warning',
+      says: expect.stringMatching(/^the owner is a superuser/),
+    })
+    const working = ['tokenmill worker bulk', 'tokenmill gateway', 'tokenmill worker interactive']
+    expect(judgeOwner({ ...owner, working })).toMatchObject({
+      state: 'warning',
+      says: expect.stringMatching(/^gateway, workers can do what the owner can/),
+      next: expect.stringContaining('schema login'),
+    })
+  })
+
+  it('names a role that works as the owner of the database', async () => {
+    const { log } = installation.session
+    const own = openStore(engine.databaseUrl, { log, connectionsMax: 1, application: 'tokenmill gateway' })
+    await own.query({ text: 'select 1' })
+    const checks = await examine(installation.env)
+    await own.close()
+    expect(checks['owner of the database']).toMatchObject({
+      state: 'warning',
+      says: expect.stringMatching(/^gateway can do what the owner can/),
+    })
   })
 
   it('counts tokens of numbers with zeros in front, and says what to do', async () => {

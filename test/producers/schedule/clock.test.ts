@@ -7,6 +7,7 @@ import { openScheduleMetrics } from '../../../producers/schedule/metrics.ts'
 import { dateOf, dayAfter } from '../../../src/job/schedule/business-dates.ts'
 import { openRegistry } from '../../../src/metrics.ts'
 import * as schedules from '../../../src/store/report/schedules.ts'
+import { openUngrantedCounter } from '../../../src/vault/ring/ungranted.ts'
 import { describeStore } from '../../support/engines.ts'
 import { ENTITY, openInstallation } from '../../support/installation.ts'
 import { until } from '../../support/until.ts'
@@ -41,6 +42,7 @@ describeStore('a scheduler whose clock is fast', engine => {
         log: silent,
         clock: () => Date.now() + DAY_MS,
         metrics: openScheduleMetrics(openRegistry({ role: 'scheduler' })),
+        ungranted: openUngrantedCounter(openRegistry({ role: 'scheduler' })),
       })
       const found = await until(
         async () => {

@@ -125,6 +125,10 @@ describe('what a process knows of the lives of keys', () => {
   it('does not begin with a row that is older than what others have seen, where nothing is kept', async () => {
     await expect(open(rotated.epoch).read()).rejects.toEqual(UNAVAILABLE)
     expect(await open(first.epoch).read()).toEqual(first)
+    // Nor one that has missed what others have seen: what it kept is no more than what is stored now.
+    await expect(open(rotated.epoch).read()).rejects.toEqual(UNAVAILABLE)
+    stored = await prove(rotated)
+    expect(await open(rotated.epoch).read()).toEqual(rotated)
   })
 
   it('believes no row of another installation, and no kept row that this key does not prove', async () => {

@@ -58,7 +58,6 @@ describe('a shared key', () => {
     const [one, other] = [await makeFile(), await makeFile()]
     expect(await readRolePublicKey(other.publicJwk, one.kid)).toBeUndefined()
     expect(await readRoleKey(new Secret('{}'))).toBeUndefined()
-    expect(one.installationKeys).toBeUndefined()
   })
 })
 

@@ -7,6 +7,7 @@ import { confirmReceipt } from '../../../src/acts/receipts.ts'
 import { resultId } from '../../../src/job/envelope/ids.ts'
 import { pageOf } from '../../../src/metrics.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
+import * as events from '../../../src/store/event/events.ts'
 import { describeOnRedis } from '../../support/engines.ts'
 import { type Installation, openInstallation } from '../../support/installation.ts'
 import { testPan } from '../../support/test-pan.ts'
@@ -122,6 +123,19 @@ where r.receipt_id = $1 and o.receipt_id = $2`,
     expect(says).toContain(`receipt ${receiptId}`)
     await set(200)
     expect((await ask()).says).not.toContain(receiptId)
+    await events.insertAll(store, ring, [
+      {
+        type: 'batch.finished',
+        clientId: installation.credentials.signingKey.clientId,
+        subject: 'sampled',
+        revision: 1,
+        data: {},
+      },
+    ])
+    expect((await ask()).says).not.toContain('event')
+    await query(`update tokenmill.event set data = '{"rows": 1}' where subject = 'sampled'`, [])
+    expect(await ask()).toMatchObject({ state: 'critical', says: expect.stringMatching(/event \d+/) })
+    await query(`delete from tokenmill.event where subject = 'sampled'`, [])
     expect(await askReceipts({ store: async () => store, ring: undefined })).toMatchObject({ state: 'unknown' })
   })
 

@@ -668,8 +668,8 @@ create index intake_chunk_sent on tokenmill.intake_chunk (intake_no, due_at) whe
 
 -- What workers tell senders: which keys are live, and what every worker that may take their jobs can do.
 
--- When it was told last. One row: `change` grows with each change of clients and of their keys, `seq` with each list.
--- `list` is the list itself (JWS), for gateways.
+-- When it was told last. One row: `change` grows with each change of clients, of their keys and of scopes, `seq` with each
+-- list. `list` is the list itself (JWS), for gateways.
 create table tokenmill.live_list (
   singleton boolean primary key default true,
   seq bigint not null default 0,
@@ -1122,6 +1122,9 @@ create trigger note_key_change after insert or update or delete on tokenmill.cli
   for each statement execute function tokenmill.note_key_change();
 
 create trigger note_key_change after insert or update or delete on tokenmill.client_key
+  for each statement execute function tokenmill.note_key_change();
+
+create trigger note_key_change after insert or update or delete on tokenmill.scope
   for each statement execute function tokenmill.note_key_change();
 
 create trigger key_lives_are_proved_by_current_kek before insert or update of kek_id on tokenmill.key_lives

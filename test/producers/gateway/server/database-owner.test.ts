@@ -160,6 +160,37 @@ describeEngines('an owner of the database', engine => {
     expect(text).toMatch(/^tokenmill_ungranted_rows_total\{kind="client",process="gateway"\} [1-9]/m)
   })
 
+  it("can't have the tokens of a scope shown to another entity", async () => {
+    const { clientFile } = await installation.addClient('other entity', { entity: OTHER })
+    const made = await caller.put({ cardNumber: testPan(3), expiryMonth: 12, expiryYear: 2034 })
+    expect(made).toMatchObject({ status: 200 })
+    const path = `${CARD}/${made.body['reuse_token']}`
+    expect(await status(clientFile, path)).toBe(404)
+    const give = (entityId: string) =>
+      rows('update tokenmill.scope set entity_id = $1 where token_scope = $2', [entityId, installation.scope])
+    await give(OTHER)
+    const { directory } = caller.gateway.deps
+    await until(async () => (await directory.scope(installation.scope))?.entityId !== ENTITY, {
+      what: 'that the gateway reads the scope again',
+    })
+    expect(await directory.scope(installation.scope)).toBeUndefined()
+    expect(await status(clientFile, path)).toBe(404)
+    await give(ENTITY)
+    await until(async () => (await caller.call('GET', path)).status === 200, { what: 'the token' })
+    // A scope of their own, with the code of another one.
+    const minted = '0b1c7a52-6f0e-4a6e-9d51-2f6f6a1f3c12'
+    await rows(
+      `insert into tokenmill.scope (
+         token_scope, entity_id, par, network_tokens, requestor, auto_provision, bin_digits, keep_billing, mac, mac_version
+       )
+       select $1, $2, par, network_tokens, requestor, auto_provision, bin_digits, keep_billing, mac, mac_version
+       from tokenmill.scope
+       where token_scope = $3`,
+      [minted, OTHER, installation.scope],
+    )
+    expect(await directory.scope(minted)).toBeUndefined()
+  })
+
   it("can't have rows believed by taking the signed list away", async () => {
     const { clientFile, credentials } = await installation.addClient('listed', { roles: ['TOKEN_READ'] })
     expect(await status(clientFile)).toBe(404)
@@ -188,13 +219,13 @@ describeEngines('an owner of the database', engine => {
 describeEngines('a gateway', engine => {
   it('follows the signing key that workers turn to, also after a restart, by what a pinned key announced', async () => {
     const installation = await openInstallation(engine)
-    const keys = join(installation.dataDir, 'system', 'gateway-keys.jwk')
-    const learned = join(installation.dataDir, 'system', 'gateway.new-keys.json')
+    const keys = join(installation.dataDir, 'system', 'installation-keys.json')
+    const learned = join(installation.dataDir, 'system', 'installation.new-keys.json')
     try {
       await installation.openWorkers({ roles: ['interactive'] })
-      const pinned = JSON.parse(await readFile(keys, 'utf8')) as { installation_keys: { keys: { kid: string }[] } }
-      const [first] = pinned.installation_keys.keys
-      expect(pinned.installation_keys.keys).toHaveLength(1)
+      const pinned = JSON.parse(await readFile(keys, 'utf8')) as { keys: { kid: string }[] }
+      const [first] = pinned.keys
+      expect(pinned.keys).toHaveLength(1)
       const run = (...words: string[]) => cli(words, { env: installation.env })
       const caller = await openGatewayFor(installation)
       expect((await run('key', 'rotate', 'signing')).status).toBe(0)
@@ -218,17 +249,16 @@ describeEngines('a gateway', engine => {
       await again.close()
 
       // The pin is replaced after a compromise: the former key is taken out, and `schema upgrade` adds the one that signs.
-      await writeFile(keys, JSON.stringify({ ...pinned, installation_keys: { keys: [] } }))
+      await writeFile(keys, JSON.stringify({ keys: [] }))
       expect((await run('schema', 'upgrade', '--json')).json<{ files: string[] }>().files).toEqual([keys])
       expect((await run('schema', 'upgrade', '--json')).json<{ files: string[] }>().files).toEqual([])
       const after = await openGatewayFor(installation)
       expect([...after.gateway.deps.trusted.keys.keys()]).toEqual([next?.kid])
       await after.close()
 
-      // A file of an earlier `schema upgrade` has no pins.
-      const { installation_keys: _, ...without } = pinned
-      await writeFile(keys, JSON.stringify(without))
-      await expect(openGatewayFor(installation)).rejects.toThrow(/gateway-keys\.jwk has no installation_keys/)
+      // Without the pin no role that needs it starts.
+      await rm(keys)
+      await expect(openGatewayFor(installation)).rejects.toThrow(/installation-keys\.json does not exist/)
       expect((await run('schema', 'upgrade', '--json')).json<{ files: string[] }>().files).toEqual([keys])
       await rm(learned)
       const last = await openGatewayFor(installation)
