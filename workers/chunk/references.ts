@@ -5,10 +5,9 @@ import { refuse } from '../../src/errors.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import { someText } from '../../src/job/on-file.ts'
 import { couldLookLikeCard, type PanLookalikes } from '../../src/token/pan-lookalike.ts'
-import { type PlainRecords, withoutPlaces } from './create/records.ts'
 import { rejected } from './fold.ts'
 
-interface Referring {
+export interface Referring {
   line: number
   reference: string | undefined
   /** The record's data on a card on file (`on_file`): as a claim, or as it was sent. */
@@ -44,22 +43,4 @@ export function refuseCardLikeReferences<P extends Referring>(
 
 function isUnworked({ outcome }: RecordOutcome): boolean {
   return outcome === 'CANCELLED' || outcome === 'FAILED'
-}
-
-/** The same for records in columns. `plain`: undefined if none is left. */
-export function refuseCardLike(
-  records: PlainRecords,
-  cards: PanLookalikes | undefined,
-): { plain: PlainRecords | undefined; refused: RecordOutcome[] } {
-  if (!cards) return { plain: records, refused: [] }
-  const { lines, references, claims, cardLike } = records
-  const asked: (Referring & { place: number })[] = []
-  for (const [place, isAsked] of cardLike.entries())
-    if (isAsked) asked.push({ place, line: lines[place] ?? 0, reference: references[place], claim: claims[place] })
-  if (asked.length === 0) return { plain: records, refused: [] }
-  const { known: refused, prepared } = refuseCardLikeReferences({ known: [], prepared: asked }, cards)
-  const left = new Set(asked.map(({ place }) => place))
-  for (const { place } of prepared) left.delete(place)
-  if (left.size === 0) return { plain: records, refused: [] }
-  return { plain: left.size === lines.length ? undefined : withoutPlaces(records, left), refused }
 }

@@ -6,7 +6,7 @@ import { openCaptures } from '../../card/open-captures.ts'
 import type { Deps } from '../../deps.ts'
 import { type ChunkContext, type ChunkRecord, keeperOf } from '../chunk.ts'
 import { type PreparedCreate, rejected } from '../fold.ts'
-import { refuseCardLike, refuseCardLikeReferences } from '../references.ts'
+import { type Referring, refuseCardLikeReferences } from '../references.ts'
 import { prepareCreates } from './creates.ts'
 import type { PlainReader } from './plain.ts'
 import { byLine, type PlainCreates, type PlainWay, preparePlain } from './plain-creates.ts'
@@ -85,4 +85,22 @@ async function openSealed(
   )
   const isEmpty = left.size === records.lines.length
   return { plain: isEmpty ? undefined : withoutPlaces(records, left), refused, prepared }
+}
+
+/** The same as `refuseCardLikeReferences` for records in columns. `plain`: undefined if none is left. */
+function refuseCardLike(
+  records: PlainRecords,
+  cards: ChunkContext['cards'],
+): { plain: PlainRecords | undefined; refused: RecordOutcome[] } {
+  if (!cards) return { plain: records, refused: [] }
+  const { lines, references, claims, cardLike } = records
+  const asked: (Referring & { place: number })[] = []
+  for (const [place, isAsked] of cardLike.entries())
+    if (isAsked) asked.push({ place, line: lines[place] ?? 0, reference: references[place], claim: claims[place] })
+  if (asked.length === 0) return { plain: records, refused: [] }
+  const { known: refused, prepared } = refuseCardLikeReferences({ known: [], prepared: asked }, cards)
+  const left = new Set(asked.map(({ place }) => place))
+  for (const { place } of prepared) left.delete(place)
+  if (left.size === 0) return { plain: records, refused: [] }
+  return { plain: left.size === lines.length ? undefined : withoutPlaces(records, left), refused }
 }
