@@ -16,7 +16,9 @@ export const CreatedColumns = z.object({
   bin: z.array(z.string()),
   /** Four digits for each record, with a comma between two records: digits alone, or with blanks, could look like a card number. */
   last_four: z.string(),
+  /** 0 for none. */
   expiry_month: z.array(z.int()),
+  /** 0 for none. */
   expiry_year: z.array(z.int()),
   /** '' for none. */
   brand: z.array(z.string()),
@@ -30,13 +32,13 @@ export type CreatedColumns = z.infer<typeof CreatedColumns>
 /** What an answer says of ACTIVE vault tokens. Values of the same place belong to the record that made the token. */
 export interface CreatedRecords {
   lines: readonly number[]
-  /** They hold nothing that JSON escapes. */
   references: readonly (string | undefined)[]
   /** The ids of the tokens: 16 bytes each, one after the other. */
   ids: Buffer
   tokenIds: readonly string[]
   bins: readonly string[]
   lastFours: readonly string[]
+  /** 0 for none. */
   expiryMonths: readonly number[]
   expiryYears: readonly number[]
   brands: readonly (string | null)[]
@@ -87,8 +89,8 @@ function createdAt(columns: CreatedColumns, at: number): RecordResult {
     reuse_token: reuse_token.slice(at * TOKEN_CHARS, (at + 1) * TOKEN_CHARS),
     bin: valueAt(bin, at),
     last_four: last_four.slice(at * LAST_FOUR_STEP, at * LAST_FOUR_STEP + LAST_FOUR_CHARS),
-    expiry_month: valueAt(expiry_month, at),
-    expiry_year: valueAt(expiry_year, at),
+    expiry_month: valueAt(expiry_month, at) || undefined,
+    expiry_year: valueAt(expiry_year, at) || undefined,
     brand: valueAt(brand, at) || undefined,
   }
 }

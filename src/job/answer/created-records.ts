@@ -15,8 +15,10 @@ function resultAt(created: CreatedRecords, at: number): string {
   const named = references[at] === undefined ? '' : `"reference":${JSON.stringify(references[at])},`
   const brand = brands[at] ?? null
   const branded = brand === null ? '' : `,"brand":${JSON.stringify(brand)}`
+  const month = expiryMonths[at]
+  const dated = month === 0 ? '' : `,"expiry_month":${month},"expiry_year":${expiryYears[at]}`
   const claimed = isAdded[at] ? '"reference_outcome":"ADDED",' : ''
-  return `{"line":${lines[at]},"outcome":"CREATED","code":200,${named}${claimed}"reuse_token":"${formatReuseToken(tokenIds[at] ?? '')}","bin":"${bins[at]}","last_four":"${lastFours[at]}","expiry_month":${expiryMonths[at]},"expiry_year":${expiryYears[at]}${branded}}`
+  return `{"line":${lines[at]},"outcome":"CREATED","code":200,${named}${claimed}"reuse_token":"${formatReuseToken(tokenIds[at] ?? '')}","bin":"${bins[at]}","last_four":"${lastFours[at]}"${dated}${branded}}`
 }
 
 /** JSON of the record in the form that the receipt stores. */

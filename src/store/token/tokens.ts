@@ -4,7 +4,7 @@ import { uuids } from '../binary.ts'
 import { listOf, plains, rowSet, texts } from '../columns.ts'
 import { type Db, LostRace } from '../pool.ts'
 import * as cards from './cards.ts'
-import { type NewTokens, SOURCE, valuesOf } from './new-tokens.ts'
+import { type NewTokens, sourceFor, valuesOf } from './new-tokens.ts'
 import { type CardsOfRow, COLUMNS, NAMES, type Row, SELECTED, type StoredToken, tokenOf } from './token-row.ts'
 
 export { type StoredToken, type ThirdPartyColumns, thirdPartyOf } from './token-row.ts'
@@ -117,7 +117,8 @@ async function insertRows(db: Db, tokens: readonly StoredToken[]): Promise<void>
 }
 
 async function insertColumns(db: Db, columns: NewTokens): Promise<void> {
-  await db.query({ name: 'tokens-insert-columns', text: insertText(SOURCE), values: valuesOf(columns) })
+  const { name, text } = sourceFor(columns)
+  await db.query({ name: `tokens-insert-${name}`, text: insertText(text), values: valuesOf(columns) })
 }
 
 const insertText = (source: string) => `insert into tokenmill.token (${NAMES})

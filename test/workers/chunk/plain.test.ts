@@ -75,13 +75,59 @@ describeStore('records in columns', engine => {
     expect((await chunk([plain(1), plain(4)])).columns).toEqual([])
   })
 
+  it('are all creates of a reuse token, whatever they say of card and owner', async () => {
+    cards += 100
+    const names = [
+      'Ángel Ñandú',
+      'Nguyễn Thị Hằng',
+      'Иван Петров',
+      'Αντώνης',
+      'محمد علي',
+      'משה כהן',
+      'राम कुमार',
+      'สมชาย ใจดี',
+    ]
+    const more = ['山田 太郎', 'さくら', '김철수', 'Zoë 😀', 'O’Neill', 'HENRY 8', 'Angström']
+    const references = [
+      '9f1c2b7e-3d4a-4f5b-8c6d-7e8f9a0b1c2d',
+      '1234567890123456',
+      'urn:order:2026-11-29:77',
+      '注文-12',
+      'say "hi"',
+    ]
+    const owner = {
+      provider: 'stripe',
+      network_transaction_ids: ['123456789012345'],
+      transaction_link_id: 'MCC9876543210',
+      agreement: 'RECURRING',
+      agreed_by: 'ONLINE',
+      agreed_on: '2025-01-31',
+      first_amount: 1_250,
+      first_currency: 'EUR',
+      first_date: '2025-01-31',
+      is_default: true,
+      billing_address: { line1: '1 Main St', city: 'Köln', postal_code: '50667', country: 'DE' },
+    }
+    const all = [
+      ...[...names, ...more].map(cardholderName => ({ card: { ...cardOf(0), cardholderName } })),
+      ...references.map(reference => ({ reference, card: cardOf(0) })),
+      { card: { cardNumber: '' } },
+      { card: { ...cardOf(0), sequenceNumber: '7', startMonth: 1, startYear: 2020 } },
+      { card: cardOf(0), card_brand: 'VISA', token_type: 'REUSE', token_expiry_date: '2040-01-01' },
+      { card: cardOf(0), on_file: { ...owner, customer_id: 'cus_0012345678901234', card_id: `card_${cards}` } },
+    ].map((record, pan) => ({ ...record, card: { ...record.card, cardNumber: panOf(pan) } }))
+    const { columns, outcomes } = await chunk(all)
+    expect(outcomes).toEqual(all.map(() => 'CREATED'))
+    expect(columns).toEqual([all.length])
+  })
+
   it('are those with an encrypted card, too, if it could be in clear in columns', async () => {
     cards += 10
     const whole = { header: usualHeader, spoil: (parts: string[]) => parts.join('.'), alias: 'known' as const }
     const sealed = (pan: number, more = {}) =>
       seal({ ...whole, inner: card => Buffer.from(JSON.stringify({ ...card, ...more })) }, cardOf(pan), captureKey())
     const first = await chunk([sealed(0), sealed(1), sealed(2, { sequenceNumber: '1' }), sealed(3, { cvv: 'x' })])
-    expect(first.columns).toEqual([2])
+    expect(first.columns).toEqual([3])
     expect(first.outcomes).toEqual(['CREATED', 'CREATED', 'CREATED', 'REJECTED'])
     const bad = { ...whole, spoil: (parts: string[]) => parts.slice(0, 4).join('.'), inner: () => Buffer.alloc(0) }
     const second = await chunk([seal(bad, cardOf(4), captureKey()), sealed(0), { card: cardOf(5) }, sealed(6)])
@@ -271,7 +317,9 @@ describeStore('records in columns', engine => {
 
   /** Works a chunk. `columns`: how many rows each statement inserted that got columns. */
   async function chunk(requests: readonly object[], { batchId, number = 0, beforeCommit }: ChunkOptions = {}) {
-    const lines = requests.map((request, index) => JSON.stringify({ line: number * 100 + index + 1, request }))
+    const lines = requests.map(({ reference, ...request }: { reference?: string }, index) =>
+      JSON.stringify({ line: number * 100 + index + 1, reference, request }),
+    )
     const job = await jobOf(batchId ?? `f-${randomUUID()}`, lines, { scope: scopes.columns, number, rule: undefined })
     const columns: number[] = []
     const store = watched(world.deps.store, columns, beforeCommit)
@@ -336,7 +384,8 @@ describeStore('records in columns', engine => {
     }
     const receipts: string[] = []
     const used = new Set<number>()
-    for (const [number, { batch, records, isReversed, life }] of chunks.entries()) {
+    for (const [number, { batch, records: given, isReversed, life }] of chunks.entries()) {
+      const records = given.map(withNumbers)
       const from = number * 100 + 1
       const lines = records.map((record, index) => lineOf(record, from + index, isObjects))
       if (isReversed) lines.reverse()
@@ -427,7 +476,7 @@ describeStore('records in columns', engine => {
   }
 
   function lineOf(
-    { pan, month, year, name, reference, more, onFile, broken, sealed }: Given,
+    { pan, month, year, name, reference, inCard, more, onFile, broken, sealed }: Given,
     line: number,
     isObjects: boolean,
   ): string {
@@ -439,7 +488,8 @@ describeStore('records in columns', engine => {
       expiryMonth: month,
       expiryYear: year,
       cardholderName: name,
-      ...(isObjects && !sealed ? { sequenceNumber: '' } : {}),
+      ...inCard,
+      ...(isObjects && !sealed ? blankIn(inCard) : {}),
     }
     // The usual type; a record that names it isn't plain.
     const beside = isObjects && sealed ? { reuse_token_type: 'INTERNAL' } : {}
@@ -455,6 +505,25 @@ describeStore('records in columns', engine => {
         ...more,
       },
     })
+  }
+
+  /** The record with the chunk's cards where its texts name them. */
+  function withNumbers(record: Given): Given {
+    const fill = (text: string) =>
+      text.replace(/#(\w)(\d)#/g, (_, form: string, pan: string) => FORMS[form]?.(panOf(Number(pan))) ?? '')
+    const filled = (value: unknown): unknown => {
+      if (typeof value === 'string') return fill(value)
+      if (Array.isArray(value)) return value.map(filled)
+      if (typeof value !== 'object' || value === null) return value
+      return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, filled(member)]))
+    }
+    const { name, reference, onFile } = record
+    return {
+      ...record,
+      name: filled(name) as Given['name'],
+      reference: reference === undefined ? undefined : fill(reference),
+      onFile: onFile && { ...onFile, said: filled(onFile.said) as Record<string, unknown> },
+    }
   }
 
   function numberOf(pan: Given['pan']): string | number {
@@ -533,6 +602,25 @@ describeStore('records in columns', engine => {
   }
 })
 
+/** How a text may show a card: plain, with letters between, in a UUID, in full width, within a longer number, with another middle. */
+const FORMS: Readonly<Record<string, (pan: string) => string>> = {
+  p: pan => pan,
+  l: pan => [...pan].join('a'),
+  d: pan => [...pan].join('-'),
+  u: pan => `${pan.slice(0, 8)}-${pan.slice(8, 12)}-${pan.slice(12, 16)}-abcd-abcdefabcdef`,
+  w: pan => [...pan].map(digit => String.fromCharCode(digit.charCodeAt(0) + 0xfee0)).join(''),
+  n: pan => `77${pan}0123`,
+  m: pan => `${pan.slice(0, 6)}000000${pan.slice(12)}`,
+  z: pan => `000${pan}`,
+}
+
+/** A member that says nothing, and that no plain record has. */
+function blankIn(card: Record<string, unknown>): Record<string, unknown> {
+  return 'sequenceNumber' in card
+    ? { startMonth: card['startMonth'] ?? '', startYear: card['startYear'] ?? '' }
+    : { sequenceNumber: '' }
+}
+
 /** The records of a result, those in its columns among them. `referenceAt`: the reference that the sender gave a line. */
 function recordsOf(result: Result, referenceAt: (line: number) => string | undefined): RecordResult[] | undefined {
   const lines = new Set(result.columns?.line)
@@ -597,7 +685,8 @@ function watched(store: Store, columns: number[], beforeCommit?: () => Promise<v
         return work({
           query: async <R>(statement: Statement) => {
             const end = await db.query<R>(statement)
-            if (statement.name === 'tokens-insert-columns') columns.push(end.count)
+            if (statement.name?.endsWith('columns') && statement.name.startsWith('tokens-insert'))
+              columns.push(end.count)
             return end
           },
         })

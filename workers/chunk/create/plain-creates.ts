@@ -3,6 +3,7 @@
 // has expired in a batch with a rule for that) becomes an object and is decided by fold.ts, as is a record that isn't plain.
 import { randomBytes } from 'node:crypto'
 import { openCache } from '../../../src/cache.ts'
+import { dateOf } from '../../../src/clock.ts'
 import { isRefusal } from '../../../src/errors.ts'
 import type { CreatedRecords } from '../../../src/job/answer/created-columns.ts'
 import { checkAt, expiryText, presentedText, versionText } from '../../../src/job/presented-card.ts'
@@ -61,7 +62,7 @@ export interface PlainWay {
  */
 export async function openPlainWay(
   { request, client }: Work<TokenBatch>,
-  { directory, ring }: Pick<Deps, 'directory' | 'ring'>,
+  { directory, ring, settings }: Pick<Deps, 'directory' | 'ring' | 'settings'>,
 ): Promise<PlainWay | undefined> {
   const { record_kind, token_scope, policy, dry_run } = request
   if (record_kind !== 'token-create' || token_scope === undefined || dry_run) return undefined
@@ -69,7 +70,8 @@ export async function openPlainWay(
   const scope = await scopeFor(client, token_scope, directory, 'body.token_scope')
   if (isRefusal(scope) || scope.autoProvision) return undefined
   const cards = ring.newCards(token_scope)
-  return cards && { reader: openPlainReader(scope, directory.bins()), scope, cards }
+  const rules = { bins: directory.bins(), localSchemes: settings.localSchemes }
+  return cards && { reader: openPlainReader(scope, rules), scope, cards }
 }
 
 /** Other work gets its turn after this many records. */
@@ -123,12 +125,23 @@ function placesOf(fingerprints: readonly string[], { prints, order }: PlainCreat
   return indexesOf(uuidBytes(fingerprints), prints, order)
 }
 
-/** The places of records whose card has expired, if the batch has a rule for expired cards. */
-function refusable({ records: { months, years }, order }: PlainCreates, { work, acceptedAt }: ChunkContext): number[] {
-  if ((work.request.policy?.on_expired ?? 'import') === 'import') return []
-  return order.filter(place =>
-    isExpired({ expiryMonth: months[place] ?? 0, expiryYear: years[place] ?? 0 }, acceptedAt),
-  )
+/** The places of records that a rule about dates may refuse or suspend: the rules decide. */
+function refusable(
+  { records: { months, years, more }, order }: PlainCreates,
+  { work, acceptedAt }: ChunkContext,
+): number[] {
+  const importsExpired = (work.request.policy?.on_expired ?? 'import') === 'import'
+  const today = dateOf(acceptedAt)
+  return order.filter(place => {
+    const { tokenExpiryDate } = more[place] ?? {}
+    if (typeof tokenExpiryDate === 'string' && tokenExpiryDate < today) return true
+    return !importsExpired && isExpired(datesAt(months, years, place), acceptedAt)
+  })
+}
+
+function datesAt(months: readonly number[], years: readonly number[], place: number) {
+  const [expiryMonth = 0, expiryYear = 0] = [months[place], years[place]]
+  return expiryMonth === 0 ? {} : { expiryMonth, expiryYear }
 }
 
 function setApart(plain: PlainCreates, places: ReadonlySet<number>, context: ChunkContext) {
@@ -147,12 +160,12 @@ function asObject(
   place: number,
   { acceptedAt }: ChunkContext,
 ): PreparedCreate {
-  const { lines, references, fields, pans, months, years, names, brands, binRanges, claims } = records
+  const { lines, references, fields, pans, months, years, names, brands, binRanges, more, claims } = records
   const pan = pans.reveal()[place] ?? ''
   const line = lines[place] ?? 0
   const kept = uuidTexts(pick(prints, [place]))
   const fingerprints = { kept, versions: [cards.version], known: kept, turn: cards.turn }
-  const dates = { expiryMonth: months[place] ?? 0, expiryYear: years[place] ?? 0 }
+  const dates = datesAt(months, years, place)
   const name = names[place] ?? null
   return {
     line,
@@ -167,7 +180,7 @@ function asObject(
       brand: brands[place] ?? null,
       binRange: binRanges[place] ?? null,
     },
-    given: name === null ? dates : { ...dates, cardHolderName: name },
+    given: { ...dates, ...(name !== null && { cardHolderName: name }), ...more[place] },
     key: kept[0] ?? '',
     contract: undefined,
     claim: claims[place],
@@ -233,6 +246,7 @@ export function sealPlain(plain: PlainCreates, { work, batch }: ChunkContext): N
     ...sealAll(plain, ids),
     cardHolderNames: order.map(place => records.names[place] ?? null),
     binRanges: order.map(place => records.binRanges[place] ?? null),
+    more: moreAt(records, order),
     shared: {
       tokenScope: scope.tokenScope,
       cardVersion: cards.version,
@@ -243,6 +257,18 @@ export function sealPlain(plain: PlainCreates, { work, batch }: ChunkContext): N
     },
   }
   return { plain, tokens, added: addedClaims(records, order, told.tokenIds) }
+}
+
+/** Undefined if none of the records gives more, so that most statements have no parameters for it. */
+function moreAt({ more }: PlainRecords, order: readonly number[]): NewTokens['more'] {
+  if (!order.some(place => more[place] !== undefined)) return undefined
+  return {
+    cardSequences: order.map(place => more[place]?.cardSequence ?? null),
+    startMonths: order.map(place => more[place]?.startMonth ?? null),
+    startYears: order.map(place => more[place]?.startYear ?? null),
+    cardBrands: order.map(place => more[place]?.cardBrand ?? null),
+    tokenExpiryDates: order.map(place => more[place]?.tokenExpiryDate ?? null),
+  }
 }
 
 /** The seals of the cards, in their order. `ids`: those of their tokens. */

@@ -1,6 +1,5 @@
-// Reads the plain records of a chunk into columns. A plain record is a create in the chunk's scope with a card in clear
-// and its expiry date; beside them it has at most a cardholder name, a reference and `on_file`. In place of the card in
-// clear it may have one encrypted as JWE, for which a place in the columns is kept; prepare.ts opens it. Loops over columns
+// Reads the plain records of a chunk into columns. A plain record is a create of a reuse token in the chunk's scope with a
+// card in clear, whatever else it says of the card and its owner. In place of the card in clear it may have one encrypted as JWE, for which a place in the columns is kept; prepare.ts opens it. Loops over columns
 // cost less time than an object and its checks for each record. Every other record, and every record with any fault, is
 // left to chunk.ts: nothing is refused here.
 import { isUtf8 } from 'node:buffer'
@@ -10,13 +9,13 @@ import { claimOf, OnFileRecord, readUsualOnFile, someText } from '../../../src/j
 import { type BlockForm, inOrder, type ReadColumns, readColumns, rowAt } from '../../../src/job/record-columns.ts'
 import { CHUNK, RECORD_REQUESTS, type TokenBatch } from '../../../src/job/token-batch.ts'
 import type { Scope } from '../../../src/store/access/scopes.ts'
-import type { BinTable } from '../../../src/token/bin.ts'
 import type { Claim } from '../../../src/token/on-file.ts'
 import { couldLookLikeCard } from '../../../src/token/pan-lookalike.ts'
 import { formOf } from '../../../src/vault/capture/open-card.ts'
 import { numbersOf, pansOf, type ReadChunk, readRecord } from '../chunk.ts'
 import {
   type CardField,
+  type CardRules,
   clearCardOf,
   isPlainReference,
   openRecords,
@@ -39,9 +38,15 @@ export interface PlainReader {
 type Columns = ReadColumns['columns']
 
 const HEAD: ReadonlySet<string> = new Set(['line', 'reference', 'request'])
-const REQUEST: ReadonlySet<string> = new Set(['token_scope', 'card', 'on_file'])
+const REQUEST: ReadonlySet<string> = new Set([
+  ...['token_scope', 'card', 'on_file'],
+  ...['card_brand', 'token_type', 'token_expiry_date'],
+])
 const SEALED_REQUEST: ReadonlySet<string> = new Set(['token_scope', 'encrypted_card', 'public_key_alias', 'on_file'])
-const CARD: ReadonlySet<string> = new Set(['cardNumber', 'expiryMonth', 'expiryYear', 'cardholderName'])
+const CARD: ReadonlySet<string> = new Set([
+  ...['cardNumber', 'expiryMonth', 'expiryYear', 'cardholderName'],
+  ...['sequenceNumber', 'startMonth', 'startYear'],
+])
 const LINE_MAX = 2_147_483_647
 const UTF8_BYTES_MAX = 3
 
@@ -55,7 +60,7 @@ interface Head {
 }
 
 /** A reader for one chunk, whose records are in this scope. */
-export function openPlainReader(scope: Pick<Scope, 'tokenScope' | 'keepBilling'>, bins: BinTable): PlainReader {
+export function openPlainReader(scope: Pick<Scope, 'tokenScope' | 'keepBilling'>, rules: CardRules): PlainReader {
   const { tokenScope } = scope
   const records = openRecords()
   const sealed: SealedRecord[] = []
@@ -97,7 +102,7 @@ export function openPlainReader(scope: Pick<Scope, 'tokenScope' | 'keepBilling'>
       if (!claim) return false
       if (card === undefined) return addSealed(head, request, claim)
       if (!hasOnly(request, REQUEST) || !isObject(card) || !hasOnly(card, CARD)) return false
-      return add(head, 'body.card', clearCardOf(card, bins), claim)
+      return add(head, 'body.card', clearCardOf(card, request, rules), claim)
     },
     takeAt({ line, reference, cardNumber, expiryMonth, expiryYear, cardholderName }, at) {
       const name = reference[at]
@@ -109,7 +114,7 @@ export function openPlainReader(scope: Pick<Scope, 'tokenScope' | 'keepBilling'>
         expiryYear: expiryYear[at],
         cardholderName: cardholderName[at],
       }
-      return add(head, 'body.card', clearCardOf(card, bins))
+      return add(head, 'body.card', clearCardOf(card, NO_REQUEST, rules))
     },
   }
 }
@@ -231,7 +236,17 @@ function isPlainHead(head: Raw): head is Raw & { line: number; reference: string
 }
 
 /** Stands in the columns until the card of the record is opened. */
-const NOT_OPENED: PlainCard = { pan: '', month: 0, year: 0, name: null, brand: null, binRange: null }
+const NOT_OPENED: PlainCard = {
+  pan: '',
+  month: 0,
+  year: 0,
+  name: null,
+  brand: null,
+  binRange: null,
+  more: undefined,
+}
+/** What columns of a block give beside a card. */
+const NO_REQUEST: Raw = {}
 
 /** Whether the value passes the schema, and has the form of a JWE. */
 function isSealedCard(value: unknown): value is string {

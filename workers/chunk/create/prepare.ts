@@ -64,14 +64,14 @@ async function openSealed(
   if (sealed.length === 0) return { plain: records, refused, prepared }
   const headAt = (place: number) => ({ line: records.lines[place] ?? 0, reference: records.references[place] })
   if (deps.inspect) for (const { place } of sealed) deps.inspect(headAt(place))
-  const bins = deps.directory.bins()
+  const rules = { bins: deps.directory.bins(), localSchemes: deps.settings.localSchemes }
   const left = new Set<number>()
   await openCaptures(
     sealed,
     { client: work.client, acceptedAt, cards, job: keeperOf(work) },
     deps,
     ({ place }, card) => {
-      const plain = isRefusal(card) ? undefined : openedCardOf(card, bins)
+      const plain = isRefusal(card) ? undefined : openedCardOf(card, rules)
       if (plain) return putCard(records, place, plain)
       left.add(place)
       const head = headAt(place)

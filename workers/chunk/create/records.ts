@@ -1,10 +1,14 @@
 // The columns of a chunk's plain records, and which cards, names and references may stand in them.
+
+import { z } from 'zod'
+import { isRefusal } from '../../../src/errors.ts'
 import { isPrintable } from '../../../src/job/envelope/text.ts'
 import { nameRefusal } from '../../../src/job/pan-in-names.ts'
 import { Secret } from '../../../src/secret.ts'
 import type { BinTable } from '../../../src/token/bin.ts'
-import { detectBrand, isPossibleLength } from '../../../src/token/brand.ts'
+import { checkBrand, detectBrand, isPossibleLength } from '../../../src/token/brand.ts'
 import { type CardInput, isBlankName, monthOf, NAME_LENGTH_MAX, yearOf } from '../../../src/token/card.ts'
+import type { Given } from '../../../src/token/card-fields.ts'
 import type { Claim } from '../../../src/token/on-file.ts'
 import { hasDigits, PAN_LENGTH, panFault } from '../../../src/token/pan.ts'
 import { knownBrand } from '../../card/card-facts.ts'
@@ -19,11 +23,15 @@ export interface PlainRecords {
   references: (string | undefined)[]
   fields: CardField[]
   pans: Secret<string[]>
+  /** Of the expiry date; 0 for none. */
   months: number[]
+  /** Of four digits; 0 for none. */
   years: number[]
   names: (string | null)[]
   brands: (string | null)[]
   binRanges: (number | null)[]
+  /** What only some records give; undefined for the others. */
+  more: (MoreOfCard | undefined)[]
   /** For whom the card is on file; undefined for records that don't say. */
   claims: (Claim | undefined)[]
   /** Whether the record has a text that could look like a card of the chunk. */
@@ -39,6 +47,12 @@ export interface SealedRecord {
   alias: string
 }
 
+/** What a record may give beside number, expiry date and name. */
+export type MoreOfCard = Pick<
+  Given,
+  'cardSequence' | 'startMonth' | 'startYear' | 'cardBrand' | 'tokenType' | 'tokenExpiryDate'
+>
+
 /** A card that may stand in columns. */
 export interface PlainCard {
   pan: string
@@ -47,6 +61,7 @@ export interface PlainCard {
   name: string | null
   brand: string | null
   binRange: number | null
+  more: MoreOfCard | undefined
 }
 
 export function openRecords(): PlainRecords {
@@ -60,6 +75,7 @@ export function openRecords(): PlainRecords {
     names: [],
     brands: [],
     binRanges: [],
+    more: [],
     claims: [],
     cardLike: [],
   }
@@ -73,6 +89,7 @@ export function putCard(records: PlainRecords, place: number, card: PlainCard): 
   records.names[place] = card.name
   records.brands[place] = card.brand
   records.binRanges[place] = card.binRange
+  records.more[place] = card.more
 }
 
 /** The records without those at some places. */
@@ -88,41 +105,108 @@ export function withoutPlaces(records: PlainRecords, places: ReadonlySet<number>
     names: rest(records.names),
     brands: rest(records.brands),
     binRanges: rest(records.binRanges),
+    more: rest(records.more),
     claims: rest(records.claims),
     cardLike: rest(records.cardLike),
   }
 }
 
-/** The card of these members, whose types aren't checked yet; undefined for one that mustn't stand in columns. */
-export function clearCardOf(
-  { cardNumber: pan, expiryMonth, expiryYear, cardholderName: name = '' }: { [name: string]: unknown },
-  bins: BinTable,
-): PlainCard | undefined {
-  if (typeof pan !== 'string' || panFault(pan) !== undefined) return undefined
-  const month = monthOf(expiryMonth)
-  const year = yearOf(expiryYear)
-  if (month === undefined || year === undefined || typeof name !== 'string') return undefined
-  return plainCardOf({ pan, month, year, name }, bins)
+/** What cards are read with. */
+export interface CardRules {
+  bins: BinTable
+  localSchemes: readonly string[]
+}
+
+interface Members {
+  [name: string]: unknown
+}
+
+/**
+ * The card of these members, whose types aren't checked yet, and what the request gives beside it; undefined for one that
+ * mustn't stand in columns.
+ */
+export function clearCardOf(card: Members, request: Members, rules: CardRules): PlainCard | undefined {
+  const { cardNumber: pan, expiryMonth, expiryYear, cardholderName: name = '' } = card
+  if (typeof pan !== 'string' || panFault(pan) !== undefined || typeof name !== 'string') return undefined
+  const expiry = expiryMonth === undefined && expiryYear === undefined ? NO_DATE : dateOf(expiryMonth, expiryYear)
+  const more = moreOf(card, request)
+  return expiry && more && plainCardOf({ pan, ...expiry, name, more: more === NOTHING ? undefined : more }, rules)
 }
 
 /** The same for a card that was encrypted, and was checked when it was opened. */
-export function openedCardOf(card: CardInput, bins: BinTable): PlainCard | undefined {
-  const { pan, expiryMonth: month, expiryYear: year, cardHolderName: name = '', cardSequence, startMonth } = card
-  if (cardSequence !== undefined || startMonth !== undefined) return undefined
-  if (month === undefined || year === undefined) return undefined
-  return plainCardOf({ pan: pan.reveal(), month, year, name }, bins)
+export function openedCardOf(card: CardInput, rules: CardRules): PlainCard | undefined {
+  const { pan, expiryMonth: month = 0, expiryYear: year = 0, cardHolderName: name = '' } = card
+  const { cardSequence, startMonth, startYear } = card
+  const hasMore = cardSequence !== undefined || startMonth !== undefined
+  const more: MoreOfCard = {
+    ...(cardSequence !== undefined && { cardSequence }),
+    ...(startMonth !== undefined && startYear !== undefined && { startMonth, startYear }),
+  }
+  return plainCardOf({ pan: pan.reveal(), month, year, name, more: hasMore ? more : undefined }, rules)
+}
+
+const NO_DATE = { month: 0, year: 0 }
+
+function dateOf(givenMonth: unknown, givenYear: unknown): { month: number; year: number } | undefined {
+  const month = monthOf(givenMonth)
+  const year = yearOf(givenYear)
+  return month === undefined || year === undefined ? undefined : { month, year }
+}
+
+const NOTHING: MoreOfCard = {}
+const SEQUENCE = /^\d{1,3}$/
+const BRAND = /^[A-Z0-9_]{1,32}$/
+const DATE = z.regexes.date
+
+/** `NOTHING` if nothing more is given; undefined for what mustn't stand in columns. */
+function moreOf(card: Members, request: Members): MoreOfCard | undefined {
+  const ofCard = moreOfCard(card)
+  const ofToken = moreOfToken(request)
+  if (!ofCard || !ofToken) return undefined
+  return ofCard === NOTHING ? ofToken : { ...ofCard, ...ofToken }
+}
+
+function moreOfCard({ sequenceNumber, startMonth, startYear }: Members): MoreOfCard | undefined {
+  let more = NOTHING
+  if (sequenceNumber !== undefined) {
+    const cardSequence = typeof sequenceNumber === 'number' ? String(sequenceNumber) : sequenceNumber
+    if (typeof cardSequence !== 'string' || !SEQUENCE.test(cardSequence)) return undefined
+    more = { ...more, cardSequence }
+  }
+  if (startMonth === undefined && startYear === undefined) return more
+  const start = dateOf(startMonth, startYear)
+  return start && { ...more, startMonth: start.month, startYear: start.year }
+}
+
+function moreOfToken(request: Members): MoreOfCard | undefined {
+  const { card_brand: cardBrand, token_type: tokenType, token_expiry_date: tokenExpiryDate } = request
+  let more = NOTHING
+  if (cardBrand !== undefined) {
+    if (typeof cardBrand !== 'string' || !BRAND.test(cardBrand)) return undefined
+    more = { ...more, cardBrand }
+  }
+  if (tokenType !== undefined) {
+    if (tokenType !== 'REUSE') return undefined
+    more = { ...more, tokenType }
+  }
+  if (tokenExpiryDate === undefined) return more
+  return typeof tokenExpiryDate === 'string' && DATE.test(tokenExpiryDate) ? { ...more, tokenExpiryDate } : undefined
 }
 
 function plainCardOf(
-  { pan, month, year, name }: Pick<PlainCard, 'pan' | 'month' | 'year'> & { name: string },
-  bins: BinTable,
+  { pan, month, year, name, more }: Pick<PlainCard, 'pan' | 'month' | 'year' | 'more'> & { name: string },
+  { bins, localSchemes }: CardRules,
 ): PlainCard | undefined {
   if (!isPlainName(name)) return undefined
   const detected = detectBrand(pan)
   if (!isPossibleLength(pan, detected)) return undefined
   const range = bins.find(pan)
-  const brand = knownBrand(detected, range) ?? null
-  return { pan, month, year, name: isBlankName(name) ? null : name, brand, binRange: range?.id ?? null }
+  const stated = more?.cardBrand
+  const brand =
+    stated === undefined ? knownBrand(detected, range) : checkBrand(stated, detected ?? range?.brand, localSchemes)
+  if (isRefusal(brand)) return undefined
+  const shown = { name: isBlankName(name) ? null : name, brand: brand ?? null, binRange: range?.id ?? null }
+  return { pan, month, year, more, ...shown }
 }
 
 /** A plain name is one that `checkCard` takes with any card: its digits are too few to be a card number. */
