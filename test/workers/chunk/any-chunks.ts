@@ -191,5 +191,6 @@ export const policy: fc.Arbitrary<Policy> = mostly<Policy>(
     { nil: undefined },
   ),
   fc.constant({ relink: true }),
+  fc.constant({ relink: true, on_conflict: 'keep' }),
   fc.constant({ on_conflict: 'newest', input_sha256: INPUT, source_time: '2026-01-01T00:00:00Z' }),
 )

@@ -64,9 +64,9 @@ export async function openPlainWay(
   { request, client }: Work<TokenBatch>,
   { directory, ring, settings }: Pick<Deps, 'directory' | 'ring' | 'settings'>,
 ): Promise<PlainWay | undefined> {
-  const { record_kind, token_scope, policy, dry_run } = request
+  const { record_kind, token_scope, dry_run } = request
   if (record_kind !== 'token-create' || token_scope === undefined || dry_run) return undefined
-  if (policy?.relink || isNewest(request)) return undefined
+  if (isNewest(request)) return undefined
   const scope = await scopeFor(client, token_scope, directory, 'body.token_scope')
   if (isRefusal(scope) || scope.autoProvision) return undefined
   const cards = ring.newCards(token_scope)
@@ -206,7 +206,9 @@ const LOOKED_UP_ABOVE = 0.1
 export async function setKnownApart(plain: PlainCreates, db: Db, context: ChunkContext) {
   const { records, prints, order } = plain
   const batch = String(context.batch?.batchNo)
-  const isLookedUp = order.length > 0 && (knownParts.get(batch)?.part ?? 1) > LOOKED_UP_ABOVE
+  // With `relink` a card that turns out to have a token ends the attempt.
+  const mustLookUp = context.work.request.policy?.relink === true
+  const isLookedUp = order.length > 0 && (mustLookUp || (knownParts.get(batch)?.part ?? 1) > LOOKED_UP_ABOVE)
   const [rows, known] = await Promise.all([
     isLookedUp ? tokens.findByCards(db, pick(prints, order)) : [],
     findReferences(db, ownersAt(records, order), batch),
