@@ -256,6 +256,17 @@ describeStore('records of a chunk that name owners', engine => {
     expect((await onFile.token(made?.reuse_token))?.cardHolderName).toBeNull()
   })
 
+  it('with another number keep their token for analytics, with the analytics token of that number', async () => {
+    const [one, two, own] = [nextPan(), nextPan(), nextOwner()]
+    const [made] = await onFile.chunk([{ ...record(one, own), token_type: 'REUSE_AND_ANALYTICS' }])
+    const before = await onFile.token(made?.reuse_token)
+    const [linked] = await onFile.chunk([record(two, own)], { policy: { relink: true } })
+    expect(linked).toMatchObject({ outcome: 'UPDATED', reuse_token: made?.reuse_token })
+    const after = await onFile.token(made?.reuse_token)
+    expect(after?.analyticsToken).toBeTypeOf('string')
+    expect(after?.analyticsToken).not.toBe(before?.analyticsToken)
+  })
+
   it('relink in file order within one chunk', async () => {
     const [a, b, c, own, other] = [nextPan(), nextPan(), nextPan(), nextOwner(), nextOwner()]
     const policy = { relink: true }

@@ -91,7 +91,8 @@ function prepareCreate(
   const contract = contextRefusal(request, context.work.client, deps) ?? contractFor(request, scope, deps)
   if (isRefusal(contract)) return rejected(record, contract)
   const claim = request.on_file && claimOf(request.on_file, scope)
-  const asked = { line, reference, request, scope, contract, claim, giver }
+  const relinks = context.work.request.policy?.relink === true
+  const asked = { line, reference, request, scope, contract, claim, giver, relinks }
   const finish = (card: CardInput | Refusal, field: CardField) =>
     isRefusal(card) ? rejected(record, card) : preparedOf(asked, card, field, deps)
   const { card, encrypted_card: encryptedCard, public_key_alias: alias } = request

@@ -43,6 +43,8 @@ export interface PlainCreates {
   records: PlainRecords
   scope: Scope
   cards: NewCards
+  /** Makes the analytics token of a card; undefined unless a record may become the card of a token for analytics. */
+  analyticsToken: ((pan: Secret) => string) | undefined
   /** The fingerprint of each record's card: 16 bytes. */
   prints: Buffer
   /** The places of the records that are worked in columns, in the order of their fingerprints. */
@@ -50,10 +52,8 @@ export interface PlainCreates {
 }
 
 /** What the plain records of a chunk are worked with. */
-export interface PlainWay {
+export interface PlainWay extends Pick<PlainCreates, 'scope' | 'cards' | 'analyticsToken'> {
   reader: PlainReader
-  scope: Scope
-  cards: NewCards
 }
 
 /**
@@ -71,7 +71,9 @@ export async function openPlainWay(
   if (isRefusal(scope) || scope.autoProvision) return undefined
   const cards = ring.newCards(token_scope)
   const rules = { bins: directory.bins(), localSchemes: settings.localSchemes }
-  return cards && { reader: openPlainReader(scope, rules), scope, cards }
+  if (!cards) return undefined
+  const analyticsToken = request.policy?.relink ? (pan: Secret) => ring.analyticsToken(pan, token_scope) : undefined
+  return { reader: openPlainReader(scope, rules), scope, cards, analyticsToken }
 }
 
 /** Other work gets its turn after this many records. */
@@ -80,7 +82,7 @@ const RECORDS_AT_ONCE = 100
 /** Fingerprints the plain records. `others`: records that aren't plain; plain records that need a decision are added to them. */
 export async function preparePlain(
   records: PlainRecords,
-  { scope, cards, others }: Pick<PlainWay, 'scope' | 'cards'> & { others: readonly PreparedCreate[] },
+  { scope, cards, analyticsToken, others }: Omit<PlainWay, 'reader'> & { others: readonly PreparedCreate[] },
   context: ChunkContext,
   { inspect }: Pick<Deps, 'inspect'>,
 ): Promise<{ plain: PlainCreates; prepared: PreparedCreate[] }> {
@@ -94,7 +96,7 @@ export async function preparePlain(
       inspect({ line: records.lines[index] ?? 0, reference: records.references[index] })
     cards.print(pan, prints, index * UUID_BYTES)
   }
-  const all: PlainCreates = { records, scope, cards, prints, order: orderOf(prints) }
+  const all: PlainCreates = { records, scope, cards, analyticsToken, prints, order: orderOf(prints) }
   const set = new Set([
     ...repeated(all),
     ...sharedWith(others, all),
@@ -156,12 +158,13 @@ export function byLine(some: readonly PreparedCreate[], more: readonly PreparedC
 
 /** The record as an object, the form that the rules of fold.ts take. */
 function asObject(
-  { records, scope, cards, prints }: PlainCreates,
+  { records, scope, cards, analyticsToken, prints }: PlainCreates,
   place: number,
   { acceptedAt }: ChunkContext,
 ): PreparedCreate {
   const { lines, references, fields, pans, months, years, names, brands, binRanges, more, claims } = records
   const pan = pans.reveal()[place] ?? ''
+  const secret = new Secret(pan)
   const line = lines[place] ?? 0
   const kept = uuidTexts(pick(prints, [place]))
   const fingerprints = { kept, versions: [cards.version], known: kept, turn: cards.turn }
@@ -172,13 +175,14 @@ function asObject(
     reference: references[place],
     field: fields[place] ?? 'body.card',
     scope,
-    pan: new Secret(pan),
+    pan: secret,
     facts: {
       fingerprints,
       bin: shownBin(pan, scope.binDigits),
       lastFour: pan.slice(-4),
       brand: brands[place] ?? null,
       binRange: binRanges[place] ?? null,
+      ...(analyticsToken && { analyticsToken: analyticsToken(secret) }),
     },
     given: { ...dates, ...(name !== null && { cardHolderName: name }), ...more[place] },
     key: kept[0] ?? '',

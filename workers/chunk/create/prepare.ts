@@ -77,7 +77,8 @@ async function openSealed(
       const head = headAt(place)
       if (isRefusal(card)) return void refused.push(rejected(head, card))
       const giver = [acceptedAt, '', head.line] as const
-      const asked = { ...head, request: {}, scope, contract: undefined, claim: records.claims[place], giver }
+      const relinks = work.request.policy?.relink === true
+      const asked = { ...head, request: {}, scope, contract: undefined, claim: records.claims[place], giver, relinks }
       const ended = preparedOf(asked, card, 'body.encrypted_card', deps)
       if ('outcome' in ended) refused.push(ended)
       else prepared.push(ended)

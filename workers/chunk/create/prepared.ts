@@ -25,16 +25,19 @@ interface Asked {
   contract: Contract | undefined
   claim: Claim | undefined
   giver: Giver
+  /** The batch may link a token to this card. */
+  relinks: boolean
 }
 
 /** The create with its card, or its refusal. `field`: the one that a refusal of the card names. */
 export function preparedOf(
-  { line, reference, request, scope, contract, claim, giver }: Asked,
+  { line, reference, request, scope, contract, claim, giver, relinks }: Asked,
   card: CardInput,
   field: CardField,
   deps: Pick<Deps, 'ring' | 'directory' | 'settings'>,
 ): PreparedCreate | RecordOutcome {
-  const withAnalytics = request.token_type !== undefined && request.token_type !== 'REUSE'
+  // A token that is linked to this card may be one for analytics.
+  const withAnalytics = relinks || (request.token_type !== undefined && request.token_type !== 'REUSE')
   const options = { scope, cardBrand: request.card_brand, withAnalytics, field, place: contract?.place }
   const facts = factsOf(card, options, deps)
   if (isRefusal(facts)) return rejected({ line, reference }, facts)
