@@ -9,7 +9,7 @@ import { openCaptureKeys } from './client/capture-keys.ts'
 import { encryptCard } from './client/card.ts'
 import { type Credentials, readCredentials } from './client/client-file.ts'
 import { ASKS } from './client/composition.ts'
-import { ClosedError, KeyNotLiveError } from './client/errors.ts'
+import { ClosedError, ContractError, KeyNotLiveError } from './client/errors.ts'
 import type { BulkItem, Client, ClientOptions, Delivery } from './client/interface.ts'
 import { openSemaphore } from './client/semaphore.ts'
 import { openSending } from './client/sending.ts'
@@ -19,7 +19,7 @@ import { type Inbox, NOTHING_ACKNOWLEDGED, once, openInbox } from './results.ts'
 
 export type { Credentials } from './client/client-file.ts'
 export { isClientKind } from './client/composition.ts'
-export { ClosedError, KeyNotLiveError, RefusedError, UnansweredError } from './client/errors.ts'
+export { ClosedError, ContractError, KeyNotLiveError, RefusedError, UnansweredError } from './client/errors.ts'
 export type * from './client/interface.ts'
 
 export interface ConnectOptions extends ClientOptions {
@@ -58,6 +58,11 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     onGone: () => {
       const error = new KeyNotLiveError(credentials.signingKey)
       // A client that only listens for results has no call that could reject, so the error is logged.
+      log.warn(error.message)
+      sending.rejectAll(error)
+    },
+    onForeign(contract) {
+      const error = new ContractError(contract)
       log.warn(error.message)
       sending.rejectAll(error)
     },

@@ -3,12 +3,17 @@
 // nothing.
 import type { Clock } from '../src/clock.ts'
 import { keyHash, LIVE_KEYS, type LiveKeys } from '../src/job/answer/live-keys.ts'
+import { CONTRACT } from '../src/job/choices.ts'
 import type { Queues } from '../src/queue/engine.ts'
 import type { Credentials } from './client/client-file.ts'
 import type { TrustedKeys } from './client/trusted-keys.ts'
 
 /** `why`: a sentence for a person about why the state isn't known. */
-export type KeyState = { is: 'live' | 'gone' } | { is: 'unknown'; why?: string }
+export type KeyState =
+  | { is: 'live' | 'gone' }
+  | { is: 'unknown'; why?: string }
+  /** The installation speaks another version of the contract. */
+  | { is: 'foreign'; contract: number }
 
 /** One check; it is repeated while somebody waits for an answer. A rejection says nothing about the key. */
 export type KeyCheck = () => Promise<KeyState>
@@ -66,7 +71,9 @@ export function openListCheck(
     }
     const list = await trusted.openList(text)
     const fault = list ? wrongWith(list) : 'forged'
-    return list && !fault ? judge(list) : unknown(fault)
+    if (!list || fault) return unknown(fault)
+    const { contract = CONTRACT } = list
+    return contract === CONTRACT ? judge(list) : { is: 'foreign', contract }
   }
 }
 
@@ -80,6 +87,7 @@ export interface KeyWatchOptions {
   /** Whether somebody waits for an answer; only then checks are made. */
   isWaiting: () => boolean
   onGone: () => void
+  onForeign: (contract: number) => void
   /** Called once with one line, if it can't be found out whether the key is live. */
   tell: (line: string) => void
   everyMs?: number | undefined
@@ -87,7 +95,7 @@ export interface KeyWatchOptions {
 
 /** Checks at once, and then every 5 s while somebody waits. */
 export function watchKey(open: () => KeyCheck, options: KeyWatchOptions): KeyWatch {
-  const { isWaiting, onGone, tell, everyMs = LIVE_KEYS.everyMs } = options
+  const { isWaiting, onGone, onForeign, tell, everyMs = LIVE_KEYS.everyMs } = options
   let checkOnce = open()
   let timer: NodeJS.Timeout | undefined
   let checking = false
@@ -103,6 +111,7 @@ export function watchKey(open: () => KeyCheck, options: KeyWatchOptions): KeyWat
       checkOnce = open()
       onGone()
     }
+    if (state.is === 'foreign') onForeign(state.contract)
     // Nothing is said at the first check: most jobs are answered before anybody needs to know.
     if (state.is !== 'unknown' || state.why === undefined || told || isFirst || !isWaiting()) return
     told = true

@@ -84,6 +84,12 @@ async function refresh(vault: OpenedVault, config: Settings, known: ClientFile):
 }
 
 /** The members in the order of the contract, so that equal contents give equal texts. */
-function inOrder({ client_id, user_id, api_key, ...rest }: ClientFile): ClientFile {
-  return { client_id, user_id, ...(api_key === undefined ? {} : { api_key }), ...rest }
+function inOrder({ contract, client_id, user_id, api_key, ...rest }: ClientFile): ClientFile {
+  return {
+    ...(contract === undefined ? {} : { contract }),
+    client_id,
+    user_id,
+    ...(api_key === undefined ? {} : { api_key }),
+    ...rest,
+  }
 }

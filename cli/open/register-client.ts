@@ -1,5 +1,6 @@
 // Registers a client: its row and key, its API key, the first capture keys of its entity, and its files. Secrets go
 // into files of mode 0600; the API key is returned once and stored only as a keyed hash.
+
 import { randomBytes, randomInt, randomUUID } from 'node:crypto'
 import { join, relative } from 'node:path'
 import type { ClientFile } from '../../producers/client/client-file.ts'
@@ -8,6 +9,7 @@ import { grantClient, grantClientKey, NEW_KEY } from '../../src/acts/grants.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { Config } from '../../src/config.ts'
 import type { Role } from '../../src/job/catalogue.ts'
+import { CONTRACT } from '../../src/job/choices.ts'
 import type { NameRule } from '../../src/job/envelope/names.ts'
 import * as audits from '../../src/store/access/audits.ts'
 import * as captureKeys from '../../src/store/access/capture-keys.ts'
@@ -142,6 +144,7 @@ export async function describeClient(
     return { alias: key.alias, public_key_file: path }
   }
   return {
+    contract: CONTRACT,
     client_id: clientId,
     user_id: userId,
     entity_id: entityId,

@@ -6,6 +6,7 @@ export type { BatchCheckpoint, BatchOptions, BatchRecord, Ended } from '../../pr
 export {
   ClosedError,
   ConnectError,
+  ContractError,
   KeyNotLiveError,
   RefusedError,
   UnansweredError,

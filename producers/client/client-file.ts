@@ -8,6 +8,7 @@ import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
 import { ConfigError } from '../../src/config.ts'
 import { editedText } from '../../src/edited-text.ts'
+import { CONTRACT } from '../../src/job/choices.ts'
 import { clientId, type SigningKey } from '../../src/job/envelope/envelope.ts'
 import type { InstallationKeys } from '../../src/job/envelope/installation-jws.ts'
 import { NAME_RULES, type NameRule } from '../../src/job/envelope/names.ts'
@@ -18,6 +19,7 @@ import { type PublicCaptureKey, readPublicCaptureKey } from '../../src/vault/cap
 import { importPublicJwk, Jwk } from '../../src/vault/client-key.ts'
 import { PRIVATE_MEMBERS } from '../../src/vault/jwe-key.ts'
 import { type KnownKeys, learnKeys } from '../../src/vault/key-statement.ts'
+import { ContractError } from './errors.ts'
 import type { GivenCredentials } from './interface.ts'
 import { newKeysPath, readNewKeys } from './trusted-keys.ts'
 
@@ -26,6 +28,8 @@ const Jwks = z.strictObject({ keys: z.array(z.record(z.string(), z.unknown())).m
 
 /** The content of the file. Names of other files are relative to its folder. */
 export const ClientFile = z.strictObject({
+  /** The version of the contract that the installation speaks. Absent: 1. */
+  contract: z.int().min(1).optional(),
   client_id: clientId(),
   user_id: uuid(),
   /** Undefined if it wasn't stored in the file: it is shown only once, when it is made. Only HTTP needs it. */
@@ -150,7 +154,11 @@ export async function readClientFile(path: string): Promise<ClientFile> {
 
 function checkFile(path: string, content: unknown): ClientFile {
   const parsed = ClientFile.safeParse(content)
-  if (parsed.success) return parsed.data
+  if (parsed.success) {
+    const { contract = CONTRACT } = parsed.data
+    if (contract !== CONTRACT) throw new ContractError(contract)
+    return parsed.data
+  }
   const issue = parsed.error.issues[0]
   const where = issue?.path.join('.') || (issue?.code === 'unrecognized_keys' ? issue.keys.join(', ') : 'the file')
   throw new ConfigError(`${path}: ${where} is not as a client's file has it (${issue?.code})`)

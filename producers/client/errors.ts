@@ -2,6 +2,7 @@
 // a result.
 import { ConfigError } from '../../src/config.ts'
 import { fieldsOf, type Refusal } from '../../src/errors.ts'
+import { CONTRACT } from '../../src/job/choices.ts'
 import { failureOf, type Problem, problemOf } from '../../src/job/problem.ts'
 
 /** The client refused the request and didn't send it. `problem`: the error body that the vault would have answered. */
@@ -56,5 +57,16 @@ export class ConnectError extends ConfigError {
   constructor(message: string, cause?: unknown) {
     super(message)
     this.cause = cause
+  }
+}
+
+/** The installation speaks another version of the contract than this client. */
+export class ContractError extends ConfigError {
+  override name = 'ContractError'
+
+  constructor(contract: number) {
+    super(
+      `the installation speaks version ${contract} of the contract and this client version ${CONTRACT}: install the release of the client that the operator names`,
+    )
   }
 }

@@ -1,5 +1,8 @@
 // The words and bounds of the contract that a person types in a command line (roles, kinds of records, sizes of
 // chunks). This file imports no schema, so that help texts and refused command lines load fast.
+/** The version of the contract between senders and the installation that this release speaks: queues, messages and HTTP. */
+export const CONTRACT = 1
+
 export const ROLES = [
   'TOKEN_WRITE',
   'TOKEN_READ',

@@ -122,6 +122,12 @@ describeRedis('a sender', () => {
     expect(told).toEqual([])
   })
 
+  it('ends when the installation speaks another version of the contract', async () => {
+    const { call: calling } = await call()
+    await publish(seal({ seq: 1, contract: 2 }))
+    await expect(calling).rejects.toThrow('the installation speaks version 2 of the contract and this client version 1')
+  })
+
   it('ends a bulk, be its every place taken or one, and the next call finds out anew', async () => {
     const { call: calling } = await call()
     await looksMore(2)
@@ -204,7 +210,7 @@ it('a sender looks once, and again only while something is unanswered', async ()
         looks[name] += 1
         return { is: 'live' }
       },
-      { isWaiting: () => name === 'waiting', onGone: () => {}, tell: () => {}, everyMs: 10 },
+      { isWaiting: () => name === 'waiting', onGone: () => {}, onForeign: () => {}, tell: () => {}, everyMs: 10 },
     )
   const watches = [watch('idle'), watch('waiting')]
   for (const { start } of watches) start()

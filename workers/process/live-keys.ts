@@ -11,6 +11,7 @@ import {
   sealLiveKeys,
 } from '../../src/job/answer/live-keys.ts'
 import type { Signing } from '../../src/job/answer/result.ts'
+import { CONTRACT } from '../../src/job/choices.ts'
 import { commonFeatures, SPEAKING } from '../../src/job/envelope/features.ts'
 import { describeError } from '../../src/logger.ts'
 import { every } from '../../src/recurring.ts'
@@ -49,7 +50,7 @@ async function tellOnce(deps: TellDeps, audience: string, signing: () => Signing
   const features = await commonFeatures(queues, workers, catalogue.kinds)
   const live = await withReload(deps.ring, () => listLive(deps))
   const { key, newKeys } = signing()
-  const head = { aud: audience, iat: turn.at / 1000, seq: turn.seq, features }
+  const head = { aud: audience, iat: turn.at / 1000, seq: turn.seq, contract: CONTRACT, features }
   const list = sealLiveKeys(makeLiveKeys(newKeys.length > 0 ? { ...head, new_keys: [...newKeys] } : head, live), key)
   await liveList.keep(store, turn, list)
   await queues.setNotice('live-keys', list, LIVE_KEYS.lifeMs)

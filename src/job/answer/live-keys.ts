@@ -30,6 +30,8 @@ export const LiveKeys = z.object({
   iat: z.number(),
   /** A number that grows with every list. */
   seq: z.int().min(1),
+  /** The version of the contract that the installation speaks (`CONTRACT`). Absent: 1. */
+  contract: z.int().min(1).optional(),
   /** The features that every live worker understands. */
   features: z.array(z.string()),
   /** The hash (`keyHash`) of each live key; undefined if there are more than 10,000. */
