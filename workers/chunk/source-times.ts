@@ -42,6 +42,13 @@ export function giverOf(
   const text = sourceTime ?? request.policy?.source_time
   const time = text === undefined ? undefined : parseUtc(text)
   if (time === undefined) return refuse('source_time_invalid', 'body.source_time')
-  if (time >= acceptedAt + ROUNDED_MS) return refuse('source_time_future', 'body.source_time')
+  if (isFuture(time, acceptedAt)) return refuseTime()
   return [Math.floor(time), (request.policy?.input_sha256 ?? '').slice(0, INPUT_DIGITS), line]
 }
+
+/** Whether a source time lies after the time at which the batch was accepted. */
+export function isFuture(time: number, acceptedAt: number): boolean {
+  return time >= acceptedAt + ROUNDED_MS
+}
+
+export const refuseTime = (): Refusal => refuse('source_time_future', 'body.source_time')

@@ -26,6 +26,8 @@ export interface NewTokens extends Pick<CreatedRecords, Told> {
         tokenExpiryDates: readonly (string | null)[]
       }
     | undefined
+  /** Who gives what of each token, as JSON; undefined unless the batch has `newest`. */
+  givenAt: readonly string[] | undefined
   shared: {
     tokenScope: string
     /** The version of the key with which all fingerprints were made, and the turn of the phase in which they were made. */
@@ -67,6 +69,11 @@ const MORE: Readonly<Record<string, Input>> = {
   token_expiry_date: { type: 'date', value: t => dates(t.more?.tokenExpiryDates ?? []) },
 }
 
+/** That of `givenAt`, behind all others. */
+const GIVEN: Readonly<Record<string, Input>> = {
+  given_at: { type: 'text', value: t => texts(t.givenAt ?? []) },
+}
+
 const orNull = (value: number) => (value === 0 ? null : value)
 
 /** The values that are the same in all rows. A column that is neither here nor a parameter is null. `next`: the first parameter behind the arrays. */
@@ -88,7 +95,7 @@ function sourceOf(arrays: Readonly<Record<string, Input>>): string {
   const inputs = Object.entries(arrays)
   const same = sameFrom(inputs.length + 1)
   const values = COLUMNS.map(({ name, type, as }) => {
-    const value = same[name] ?? (name in arrays ? `a.${name}` : `null::${as ?? type}`)
+    const value = same[name] ?? (name in arrays ? `a.${name}::${as ?? type}` : `null::${as ?? type}`)
     return `${value} as ${name}`
   })
   const parameters = inputs.map(([, { type }], index) => `$${index + 1}::${type}[]`).join(', ')
@@ -104,14 +111,16 @@ interface Source {
   inputs: readonly Input[]
 }
 
-const PLAIN: Source = { name: 'columns', text: sourceOf(ARRAYS), inputs: Object.values(ARRAYS) }
-const WHOLE: Source = {
-  name: 'whole-columns',
-  text: sourceOf({ ...ARRAYS, ...MORE }),
-  inputs: [...Object.values(ARRAYS), ...Object.values(MORE)],
+function openSource(name: string, arrays: Readonly<Record<string, Input>>): Source {
+  return { name, text: sourceOf(arrays), inputs: Object.values(arrays) }
 }
 
-export function sourceFor({ more }: Pick<NewTokens, 'more'>): Source {
+const PLAIN = openSource('columns', ARRAYS)
+const WHOLE = openSource('whole-columns', { ...ARRAYS, ...MORE })
+const DATED = openSource('dated-columns', { ...ARRAYS, ...MORE, ...GIVEN })
+
+export function sourceFor({ more, givenAt }: Pick<NewTokens, 'more' | 'givenAt'>): Source {
+  if (givenAt) return DATED
   return more ? WHOLE : PLAIN
 }
 

@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto'
 import { openCache } from '../../../src/cache.ts'
 import { dateOf } from '../../../src/clock.ts'
-import { isRefusal } from '../../../src/errors.ts'
+import { assert, isRefusal } from '../../../src/errors.ts'
 import type { CreatedRecords } from '../../../src/job/answer/created-columns.ts'
 import { checkAt, expiryText, presentedText, versionText } from '../../../src/job/presented-card.ts'
 import type { TokenBatch } from '../../../src/job/token-batch.ts'
@@ -25,6 +25,8 @@ import type { NewTokens } from '../../../src/store/token/new-tokens.ts'
 import * as tokens from '../../../src/store/token/tokens.ts'
 import { shownBin } from '../../../src/token/brand.ts'
 import { isExpired } from '../../../src/token/card.ts'
+import { firstGivers } from '../../../src/token/newest.ts'
+import type { GivenAt } from '../../../src/token/token.ts'
 import { type NewCards, SEAL_BYTES } from '../../../src/vault/ring/new-cards.ts'
 import { matchCards } from '../../card/by-card.ts'
 import { scopeFor } from '../../card/card-facts.ts'
@@ -34,8 +36,8 @@ import type { Work } from '../../work.ts'
 import type { ChunkContext } from '../chunk.ts'
 import type { PreparedCreate } from '../fold.ts'
 import type { AddedClaim } from '../save-claims.ts'
-import { isNewest } from '../source-times.ts'
-import { openPlainReader, type PlainReader } from './plain.ts'
+import { giverOf, isNewest } from '../source-times.ts'
+import { type GiverOf, openPlainReader, type PlainReader } from './plain.ts'
 import { addedClaims, findReferences, ownersAt, placesOfKnownOwners, repeatedOwners } from './plain-owners.ts'
 import type { PlainRecords } from './records.ts'
 
@@ -61,19 +63,29 @@ export interface PlainWay extends Pick<PlainCreates, 'scope' | 'cards' | 'analyt
  * or the phase of the key.
  */
 export async function openPlainWay(
-  { request, client }: Work<TokenBatch>,
+  work: Work<TokenBatch>,
   { directory, ring, settings }: Pick<Deps, 'directory' | 'ring' | 'settings'>,
 ): Promise<PlainWay | undefined> {
+  const { request, client } = work
   const { record_kind, token_scope, dry_run } = request
   if (record_kind !== 'token-create' || token_scope === undefined || dry_run) return undefined
-  if (isNewest(request)) return undefined
   const scope = await scopeFor(client, token_scope, directory, 'body.token_scope')
   if (isRefusal(scope) || scope.autoProvision) return undefined
   const cards = ring.newCards(token_scope)
   const rules = { bins: directory.bins(), localSchemes: settings.localSchemes }
   if (!cards) return undefined
   const analyticsToken = request.policy?.relink ? (pan: Secret) => ring.analyticsToken(pan, token_scope) : undefined
-  return { reader: openPlainReader(scope, rules), scope, cards, analyticsToken }
+  const givers = isNewest(request) ? giversOf(work) : undefined
+  return { reader: openPlainReader(scope, rules, givers), scope, cards, analyticsToken }
+}
+
+/** Whether a source time lies ahead is found out later (`refuseFuture`): only the batch's row says when it was accepted. */
+function giversOf(work: Work<TokenBatch>): GiverOf {
+  return (line, sourceTime) => {
+    if (sourceTime !== undefined && typeof sourceTime !== 'string') return undefined
+    const giver = giverOf({ line, sourceTime }, { work, acceptedAt: Number.POSITIVE_INFINITY })
+    return isRefusal(giver) ? undefined : giver
+  }
 }
 
 /** Other work gets its turn after this many records. */
@@ -162,7 +174,7 @@ function asObject(
   place: number,
   { acceptedAt }: ChunkContext,
 ): PreparedCreate {
-  const { lines, references, fields, pans, months, years, names, brands, binRanges, more, claims } = records
+  const { lines, references, fields, pans, months, years, names, brands, binRanges, more, claims, givers } = records
   const pan = pans.reveal()[place] ?? ''
   const secret = new Secret(pan)
   const line = lines[place] ?? 0
@@ -188,7 +200,7 @@ function asObject(
     key: kept[0] ?? '',
     contract: undefined,
     claim: claims[place],
-    giver: [acceptedAt, '', line],
+    giver: givers[place] ?? [acceptedAt, '', line],
     presented: presentedText(dates, fingerprints),
   }
 }
@@ -210,8 +222,9 @@ const LOOKED_UP_ABOVE = 0.1
 export async function setKnownApart(plain: PlainCreates, db: Db, context: ChunkContext) {
   const { records, prints, order } = plain
   const batch = String(context.batch?.batchNo)
-  // With `relink` a card that turns out to have a token ends the attempt.
-  const mustLookUp = context.work.request.policy?.relink === true
+  // With these a card that turns out to have a token ends the attempt.
+  const { request } = context.work
+  const mustLookUp = request.policy?.relink === true || isNewest(request)
   const isLookedUp = order.length > 0 && (mustLookUp || (knownParts.get(batch)?.part ?? 1) > LOOKED_UP_ABOVE)
   const [rows, known] = await Promise.all([
     isLookedUp ? tokens.findByCards(db, pick(prints, order)) : [],
@@ -253,6 +266,8 @@ export function sealPlain(plain: PlainCreates, { work, batch }: ChunkContext): N
     cardHolderNames: order.map(place => records.names[place] ?? null),
     binRanges: order.map(place => records.binRanges[place] ?? null),
     more: moreAt(records, order),
+    givenAt:
+      records.givers.length === 0 ? undefined : order.map(place => JSON.stringify(firstGiversAt(records, place))),
     shared: {
       tokenScope: scope.tokenScope,
       cardVersion: cards.version,
@@ -263,6 +278,15 @@ export function sealPlain(plain: PlainCreates, { work, batch }: ChunkContext): N
     },
   }
   return { plain, tokens, added: addedClaims(records, order, told.tokenIds) }
+}
+
+/** What the record gives, and who gives it. */
+function firstGiversAt({ months, years, names, more, givers }: PlainRecords, place: number): GivenAt {
+  const name = names[place] ?? null
+  const given = { ...datesAt(months, years, place), ...(name !== null && { cardHolderName: name }), ...more[place] }
+  const giver = givers[place]
+  assert(giver, 'each record of a batch with `newest` has its giver')
+  return firstGivers(given, giver)
 }
 
 /** Undefined if none of the records gives more, so that most statements have no parameters for it. */

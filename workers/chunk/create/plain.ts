@@ -11,6 +11,7 @@ import { CHUNK, RECORD_REQUESTS, type TokenBatch } from '../../../src/job/token-
 import type { Scope } from '../../../src/store/access/scopes.ts'
 import type { Claim } from '../../../src/token/on-file.ts'
 import { couldLookLikeCard } from '../../../src/token/pan-lookalike.ts'
+import type { Giver } from '../../../src/token/token.ts'
 import { formOf } from '../../../src/vault/capture/open-card.ts'
 import { numbersOf, pansOf, type ReadChunk, readRecord } from '../chunk.ts'
 import {
@@ -40,9 +41,12 @@ type Columns = ReadColumns['columns']
 const HEAD: ReadonlySet<string> = new Set(['line', 'reference', 'request'])
 const REQUEST: ReadonlySet<string> = new Set([
   ...['token_scope', 'card', 'on_file'],
-  ...['card_brand', 'token_type', 'token_expiry_date'],
+  ...['card_brand', 'token_type', 'token_expiry_date', 'source_time'],
 ])
-const SEALED_REQUEST: ReadonlySet<string> = new Set(['token_scope', 'encrypted_card', 'public_key_alias', 'on_file'])
+const SEALED_REQUEST: ReadonlySet<string> = new Set([
+  ...['token_scope', 'encrypted_card', 'public_key_alias', 'on_file'],
+  'source_time',
+])
 const CARD: ReadonlySet<string> = new Set([
   ...['cardNumber', 'expiryMonth', 'expiryYear', 'cardholderName'],
   ...['sequenceNumber', 'startMonth', 'startYear'],
@@ -59,8 +63,15 @@ interface Head {
   reference: string | undefined
 }
 
-/** A reader for one chunk, whose records are in this scope. */
-export function openPlainReader(scope: Pick<Scope, 'tokenScope' | 'keepBilling'>, rules: CardRules): PlainReader {
+/** Who gives a record's data; undefined for a wrong source time. */
+export type GiverOf = (line: number, sourceTime: unknown) => Giver | undefined
+
+/** A reader for one chunk, whose records are in this scope. `giverOf`: only for a batch with `newest`. */
+export function openPlainReader(
+  scope: Pick<Scope, 'tokenScope' | 'keepBilling'>,
+  rules: CardRules,
+  giverOf?: GiverOf,
+): PlainReader {
   const { tokenScope } = scope
   const records = openRecords()
   const sealed: SealedRecord[] = []
@@ -69,8 +80,13 @@ export function openPlainReader(scope: Pick<Scope, 'tokenScope' | 'keepBilling'>
     field: CardField,
     card: PlainCard | undefined,
     { claim, isCardLike }: PlainClaim = NO_CLAIM,
+    sourceTime?: unknown,
   ): boolean => {
     if (!card || !isPlainReference(reference ?? '', card.pan)) return false
+    // In a batch with `newest` an owner may have been released later than the record was given: the rules decide.
+    const giver = giverOf && !claim ? giverOf(line, sourceTime) : undefined
+    if (giverOf ? !giver : sourceTime !== undefined) return false
+    if (giver) records.givers.push(giver)
     putCard(records, records.lines.length, card)
     records.lines.push(line)
     records.references.push(reference)
@@ -83,7 +99,7 @@ export function openPlainReader(scope: Pick<Scope, 'tokenScope' | 'keepBilling'>
     const { encrypted_card: encryptedCard, public_key_alias: alias } = request
     if (!hasOnly(request, SEALED_REQUEST) || !isSealedCard(encryptedCard)) return false
     if (typeof alias !== 'string' || !ALIAS.test(alias)) return false
-    if (!add(head, 'body.encrypted_card', NOT_OPENED, claim)) return false
+    if (!add(head, 'body.encrypted_card', NOT_OPENED, claim, request['source_time'])) return false
     sealed.push({ place: records.lines.length - 1, encryptedCard, alias })
     return true
   }
@@ -102,7 +118,7 @@ export function openPlainReader(scope: Pick<Scope, 'tokenScope' | 'keepBilling'>
       if (!claim) return false
       if (card === undefined) return addSealed(head, request, claim)
       if (!hasOnly(request, REQUEST) || !isObject(card) || !hasOnly(card, CARD)) return false
-      return add(head, 'body.card', clearCardOf(card, request, rules), claim)
+      return add(head, 'body.card', clearCardOf(card, request, rules), claim, request['source_time'])
     },
     takeAt({ line, reference, cardNumber, expiryMonth, expiryYear, cardholderName }, at) {
       const name = reference[at]

@@ -7,6 +7,7 @@ import type { Deps } from '../../deps.ts'
 import { type ChunkContext, type ChunkRecord, keeperOf } from '../chunk.ts'
 import { type PreparedCreate, rejected } from '../fold.ts'
 import { type Referring, refuseCardLikeReferences } from '../references.ts'
+import { isFuture, refuseTime } from '../source-times.ts'
 import { prepareCreates } from './creates.ts'
 import type { PlainReader } from './plain.ts'
 import { byLine, type PlainCreates, type PlainWay, preparePlain } from './plain-creates.ts'
@@ -28,9 +29,10 @@ export async function prepareAll(
   context: ChunkContext,
   deps: Deps,
 ): Promise<{ known: RecordOutcome[]; creates: PreparedCreate[]; plain: PlainCreates | undefined }> {
-  const sealed = way && (await openSealed(way.reader, way.scope, context, deps))
+  const timely = way && refuseFuture(way.reader, context)
+  const sealed = way && timely && (await openSealed(timely, way.scope, context, deps))
   const others = await prepareCreates(open, context, deps)
-  const refused = [...known, ...others.refused, ...(sealed?.refused ?? [])]
+  const refused = [...known, ...others.refused, ...(timely?.refused ?? []), ...(sealed?.refused ?? [])]
   const prepared = sealed ? byLine(others.prepared, sealed.prepared) : others.prepared
   const judged = refuseCardLikeReferences({ known: refused, prepared }, context.cards)
   if (!way || !sealed?.plain) return { known: judged.known, creates: judged.prepared, plain: undefined }
@@ -40,6 +42,23 @@ export async function prepareAll(
   if (!plain) return { known: everyKnown, creates: judged.prepared, plain: undefined }
   const all = await preparePlain(plain, { ...way, others: judged.prepared }, context, deps)
   return { known: everyKnown, creates: all.prepared, plain: all.plain }
+}
+
+/** Refuses the records that were given after the batch was accepted. */
+function refuseFuture(
+  { records, sealed }: Pick<PlainReader, 'records' | 'sealed'>,
+  { acceptedAt }: ChunkContext,
+): Pick<PlainReader, 'records' | 'sealed'> & { refused: RecordOutcome[] } {
+  const { givers, lines, references } = records
+  const ahead = [...givers.keys()].filter(place => isFuture(givers[place]?.[0] ?? 0, acceptedAt))
+  if (ahead.length === 0) return { records, sealed, refused: [] }
+  const gone = new Set(ahead)
+  const placeNow = (place: number) => place - ahead.filter(one => one < place).length
+  return {
+    records: withoutPlaces(records, gone),
+    sealed: sealed.filter(({ place }) => !gone.has(place)).map(one => ({ ...one, place: placeNow(one.place) })),
+    refused: ahead.map(place => rejected({ line: lines[place] ?? 0, reference: references[place] }, refuseTime())),
+  }
 }
 
 interface OpenedSealed {
@@ -61,7 +80,8 @@ async function openSealed(
 ): Promise<OpenedSealed> {
   const refused: RecordOutcome[] = []
   const prepared: PreparedCreate[] = []
-  if (sealed.length === 0) return { plain: records, refused, prepared }
+  const isNone = records.lines.length === 0
+  if (sealed.length === 0) return { plain: isNone ? undefined : records, refused, prepared }
   const headAt = (place: number) => ({ line: records.lines[place] ?? 0, reference: records.references[place] })
   if (deps.inspect) for (const { place } of sealed) deps.inspect(headAt(place))
   const rules = { bins: deps.directory.bins(), localSchemes: deps.settings.localSchemes }
@@ -76,7 +96,7 @@ async function openSealed(
       left.add(place)
       const head = headAt(place)
       if (isRefusal(card)) return void refused.push(rejected(head, card))
-      const giver = [acceptedAt, '', head.line] as const
+      const giver = records.givers[place] ?? ([acceptedAt, '', head.line] as const)
       const relinks = work.request.policy?.relink === true
       const asked = { ...head, request: {}, scope, contract: undefined, claim: records.claims[place], giver, relinks }
       const ended = preparedOf(asked, card, 'body.encrypted_card', deps)

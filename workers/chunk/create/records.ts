@@ -11,6 +11,7 @@ import { type CardInput, isBlankName, monthOf, NAME_LENGTH_MAX, yearOf } from '.
 import type { Given } from '../../../src/token/card-fields.ts'
 import type { Claim } from '../../../src/token/on-file.ts'
 import { hasDigits, PAN_LENGTH, panFault } from '../../../src/token/pan.ts'
+import type { Giver } from '../../../src/token/token.ts'
 import { knownBrand } from '../../card/card-facts.ts'
 
 /** The field that a refusal of a record's card names. */
@@ -34,6 +35,8 @@ export interface PlainRecords {
   more: (MoreOfCard | undefined)[]
   /** For whom the card is on file; undefined for records that don't say. */
   claims: (Claim | undefined)[]
+  /** Who gives the data of each record; empty unless the batch has `newest`. */
+  givers: Giver[]
   /** Whether the record has a text that could look like a card of the chunk. */
   cardLike: boolean[]
 }
@@ -77,6 +80,7 @@ export function openRecords(): PlainRecords {
     binRanges: [],
     more: [],
     claims: [],
+    givers: [],
     cardLike: [],
   }
 }
@@ -107,6 +111,7 @@ export function withoutPlaces(records: PlainRecords, places: ReadonlySet<number>
     binRanges: rest(records.binRanges),
     more: rest(records.more),
     claims: rest(records.claims),
+    givers: rest(records.givers),
     cardLike: rest(records.cardLike),
   }
 }
