@@ -2,7 +2,7 @@
 // parentheses.
 import { printTable } from '../line.ts'
 import { type Spread, spreadOf, textOf } from '../repeat/spread.ts'
-import { leftColumns } from './forms.ts'
+import { type FormCounts, leftColumns } from './forms.ts'
 import type { ContentLine } from './line.ts'
 import { MIXES } from './mixes.ts'
 
@@ -32,6 +32,8 @@ interface Summary {
   workersToBase: Spread | undefined
   /** The most records that left the columns in a run, besides known and refused ones. */
   left: number | undefined
+  /** The most records that were refused in a run: with more than the mix has wrong ones, its figures say nothing. */
+  refused: number | undefined
   /** The highest resident memory of a process, MiB. */
   residentMiB: number
 }
@@ -50,6 +52,7 @@ const HEAD = [
   'PostgreSQL',
   'workers ÷ base',
   'left columns',
+  'refused',
   'MiB',
 ]
 
@@ -71,7 +74,8 @@ export function printMixes(measured: readonly Measured[]): void {
       textOf(one.command, 1),
       textOf(one.PostgreSQL, 1),
       textOf(one.workersToBase, 2),
-      one.left === undefined ? '' : String(one.left),
+      String(one.left ?? ''),
+      String(one.refused ?? ''),
       String(one.residentMiB),
     ]),
   ])
@@ -83,7 +87,10 @@ function summaryOf(measured: readonly Measured[]): Summary {
   const [{ side, line }] = measured as [Measured]
   const mix = line.case.slice(line.case.indexOf(' ') + 1)
   const spread = (of: (one: ContentLine) => number | undefined) => spreadOf(lines.flatMap(one => of(one) ?? []))
-  const left = lines.flatMap(({ forms }) => (forms ? [leftColumns(forms, MIXES[mix]?.update !== undefined)] : []))
+  const most = (of: (forms: FormCounts) => number) => {
+    const counts = lines.flatMap(({ forms }) => (forms ? [of(forms)] : []))
+    return counts.length > 0 ? Math.max(...counts) : undefined
+  }
   return {
     side,
     mix,
@@ -101,7 +108,8 @@ function summaryOf(measured: readonly Measured[]): Summary {
       const [ofMix, ofBase] = [processor?.workers, baseProcessor?.workers]
       return ofMix !== undefined && ofBase ? ofMix / ofBase : undefined
     }),
-    left: left.length > 0 ? Math.max(...left) : undefined,
+    left: most(forms => leftColumns(forms, MIXES[mix]?.update !== undefined)),
+    refused: most(({ columns, objects }) => (columns.REJECTED ?? 0) + (objects.REJECTED ?? 0)),
     residentMiB: Math.max(...lines.flatMap(({ residentMiB = {} }) => Object.values(residentMiB).flat()), 0),
   }
 }
