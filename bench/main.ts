@@ -2,6 +2,8 @@
 // `npm run bench -- --help` lists the cases and options.
 import { parseArgs } from 'node:util'
 import { CASES, DEFAULT_CASES } from './cases.ts'
+import { MIXES } from './content/mixes.ts'
+import { runContent } from './content/run.ts'
 import { type Line, printLines } from './line.ts'
 import { type EngineName, openPlace } from './place.ts'
 import { repeat } from './repeat/run.ts'
@@ -14,13 +16,22 @@ const HELP = `npm run bench -- [options]
   --tokens N        tokens in the store of (p) (10000000)
   --runs N          run each case so often; prints medians, lowest and highest (1)
   --against DIR     another checkout of tokenmill, whose bench runs in alternation with this one
+  --content NAMES   in place of cases: these mixes of content, or all, or parts (names of one script each)
+  --content-file PROFILE FILE
+                    a file of yours as a mix; PROFILE is a name, a file, or none for our own columns
 
 ${Object.entries(CASES)
   .map(([letter, { about }]) => `  ${letter}  ${about}`)
   .join('\n')}
+
+Mixes:
+${Object.entries(MIXES)
+  .map(([name, { about }]) => `  ${name.padEnd(20)}${about}`)
+  .join('\n')}
 `
 
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     rows: { type: 'string', default: '200000' },
     engine: { type: 'string' },
@@ -28,6 +39,8 @@ const { values } = parseArgs({
     tokens: { type: 'string', default: '10000000' },
     runs: { type: 'string', default: '1' },
     against: { type: 'string' },
+    content: { type: 'string' },
+    'content-file': { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 })
@@ -38,7 +51,15 @@ const engines = (values.engine ? [values.engine] : ['redis', 'postgres']) as Eng
 const { against, tokens } = values
 const runs = Number(values.runs)
 
+const { content, 'content-file': profile } = values
+const [file, ...surplus] = positionals
+if (surplus.length > 0 || (file === undefined) !== (profile === undefined))
+  throw new Error('--content-file takes a profile and a file, and nothing else has no option: see --help')
+const given = profile === undefined || file === undefined ? undefined : { profile, file }
+
 if (values.help) process.stdout.write(HELP)
+else if (content !== undefined || given)
+  await runContent({ engines, names: content, given, rows: Number(values.rows), runs, against })
 else if (runs > 1 || against !== undefined) await repeat({ engines, letters, runs, against, rows: values.rows, tokens })
 else printLines(await measureOnce())
 

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import type { Installation } from '../test/support/installation.ts'
 import { startCommand } from '../test/support/process.ts'
+import type { Supervised } from '../workers/process/supervise.ts'
 import { type ProcessorTime, watchProcessor } from './single/processor.ts'
 
 export interface MigrateRun {
@@ -22,8 +23,8 @@ export async function runMigrate(installation: Installation, file: string, args:
 }
 
 /** One process for each core. */
-export async function startBulkWorkers(installation: Installation): Promise<void> {
-  await installation.startWorkers({ processes: availableParallelism(), roles: ['bulk'] })
+export async function startBulkWorkers(installation: Installation): Promise<Supervised> {
+  return installation.startWorkers({ processes: availableParallelism(), roles: ['bulk'] })
 }
 
 /** Migrates a file by workers that run already. */

@@ -15,17 +15,18 @@ const CHUNK = 1_000
 
 /**
  * Returns cards per second, from adding the first job to the last row. Redis only. `concurrency`: BullMQ's default is
- * 1.
+ * 1. `contents`: what a row says besides the number of its card, as JSON; it is repeated if there are fewer than `rows`.
  */
 export async function runNaive(
   installation: Installation,
   rows: number,
   concurrency: number,
+  contents: readonly string[] = [],
 ): Promise<{ rows: number; perSecond: number; processor: ProcessorTime }> {
   const { vault, scope, env } = installation
   const pool = new pg.Pool({ connectionString: vault.database.url, max: concurrency })
   await pool.query(
-    'create table if not exists public.naive (token_id uuid primary key, fingerprint bytea unique, sealed bytea, last_four text)',
+    'create table if not exists public.naive (token_id uuid primary key, fingerprint bytea unique, sealed bytea, last_four text, content jsonb)',
   )
   // A ring whose seals aren't counted, because no other process uses its keys.
   const ring = await openRingNow(vault.keks, vault.store, vault.lives)
@@ -37,14 +38,16 @@ export async function runNaive(
   const worker = new Worker(
     'naive',
     async job => {
-      const pan = new Secret((job.data as { pan: string }).pan)
+      const data = job.data as { pan: string; content: string | null }
+      const pan = new Secret(data.pan)
       const tokenId = randomUUID()
       const { sealed } = ring.seal(pan, tokenId, scope)
-      await pool.query('insert into public.naive values ($1, $2, $3, $4) on conflict do nothing', [
+      await pool.query('insert into public.naive values ($1, $2, $3, $4, $5) on conflict do nothing', [
         tokenId,
         ring.fingerprint(pan, scope),
         sealed,
         pan.reveal().slice(-4),
+        data.content,
       ])
       done += 1
       if (done === rows) finished.resolve()
@@ -59,7 +62,11 @@ export async function runNaive(
     await queue.addBulk(
       Array.from({ length: size }, (_, index) => ({
         name: 'card',
-        data: { pan: panOf(start + index, 1), salt: randomBytes(4).toString('hex') },
+        data: {
+          pan: panOf(start + index, 1),
+          salt: randomBytes(4).toString('hex'),
+          content: contents[(start + index) % contents.length] ?? null,
+        },
       })),
     )
   }

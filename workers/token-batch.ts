@@ -211,11 +211,11 @@ function toldOf(
   records: readonly RecordOutcome[],
   created: CreatedRecords | undefined,
   inColumns: boolean,
-): Pick<ChunkAnswer, 'counts' | 'records' | 'columns' | 'packed'> {
-  const counts = count(records)
-  if (!created) return { counts, records: records.map(toResult), packed: pack(records) }
-  counts.CREATED += created.byLine.length
-  return { counts, ...textsOf(records, created, inColumns) }
+): Pick<ChunkAnswer, 'counts' | 'asObjects' | 'records' | 'columns' | 'packed'> {
+  const asObjects = count(records)
+  if (!created) return { counts: asObjects, asObjects, records: records.map(toResult), packed: pack(records) }
+  const counts = { ...asObjects, CREATED: asObjects.CREATED + created.byLine.length }
+  return { counts, asObjects, ...textsOf(records, created, inColumns) }
 }
 
 /** A chunk's jti must name the chunk; a dry run has a random jti. */

@@ -137,6 +137,8 @@ export interface ChunkAnswer extends ToldRecords {
   batchNo: number | null
   chunk: number
   counts: Counts
+  /** Of these, the records that were decided as objects, not in columns; absent for a kind that knows no columns. */
+  asObjects?: Counts
   reasons: ReasonCounts
   /** The outcomes in the form that the receipt stores. */
   packed: string

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { startScript } from '../../test/support/process.ts'
 import { type Line, printTable } from '../line.ts'
 import { readLines } from './read-lines.ts'
+import { spreadOf, textOf } from './spread.ts'
 
 export interface RepeatOptions {
   engines: readonly string[]
@@ -84,12 +85,6 @@ function print({ old, new: ours }: Record<Side['name'], Line[]>): void {
   for (const summary of summaries) console.log(JSON.stringify(summary))
 }
 
-interface Spread {
-  median: number
-  lowest: number
-  highest: number
-}
-
 function summaryOf(side: string, lines: readonly Line[]) {
   const [first] = lines as [Line]
   const spread = (of: (line: Line) => number | undefined) => spreadOf(lines.flatMap(line => of(line) ?? []))
@@ -116,19 +111,4 @@ function summaryOf(side: string, lines: readonly Line[]) {
     processor: Object.fromEntries(used),
     residentMiB: lines.map(({ residentMiB }) => residentMiB).filter(one => one !== undefined),
   }
-}
-
-function spreadOf(figures: readonly number[]): Spread | undefined {
-  const sorted = figures.toSorted((a, b) => a - b)
-  const [lowest, highest] = [sorted[0], sorted.at(-1)]
-  if (lowest === undefined || highest === undefined) return undefined
-  const middle = (sorted.length - 1) / 2
-  const median = ((sorted[Math.floor(middle)] ?? lowest) + (sorted[Math.ceil(middle)] ?? lowest)) / 2
-  return { median, lowest, highest }
-}
-
-function textOf(spread: Spread | undefined, digits: number): string {
-  if (!spread) return ''
-  const [median, lowest, highest] = [spread.median, spread.lowest, spread.highest].map(one => one.toFixed(digits))
-  return lowest === highest ? `${median}` : `${median} (${lowest} to ${highest})`
 }

@@ -138,7 +138,7 @@ function networkIdOf(index: number): string {
  * A random number generator (mulberry32): the same numbers from 0 to below 1 for the same seed. Only good enough for
  * samples.
  */
-function drawer(seed: number): () => number {
+export function drawer(seed: number): () => number {
   let state = seed >>> 0
   return () => {
     state = (state + 0x6d2b79f5) >>> 0

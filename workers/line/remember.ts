@@ -56,6 +56,8 @@ export async function remember(decided: Decided, deps: LineDeps): Promise<End> {
   if (!written) return { end: 'done', outcome: 'SUCCEEDED' }
   if ('save' in decision) decision.saved?.(written.answer)
   const answer = 'effect' in decision && decision.after ? await decision.after() : written.answer
+  // Those of a dry run, too, which otherwise counts nothing.
+  if (!isRefusal(answer) && isChunk(answer)) countForms(answer, deps)
   if (!written.receipt) {
     await answerWithoutReceipt(work, answer, deps)
     return { end: 'done', outcome: 'SUCCEEDED' }
@@ -160,6 +162,16 @@ function noteChunk(
   metrics.minuteWork.noteRows(queue, counts)
   if (batchNo !== null) progress.note(batchNo)
   for (const outcome of OUTCOMES) if (counts[outcome] > 0) metrics.records.inc({ kind, outcome }, counts[outcome])
+}
+
+/** Counts the records of a chunk by the form in which they were decided. */
+function countForms({ counts, asObjects }: ChunkAnswer, { metrics }: LineDeps): void {
+  if (!asObjects) return
+  for (const outcome of OUTCOMES) {
+    if (counts[outcome] === 0) continue
+    metrics.chunkRecords.inc({ form: 'objects', outcome }, asObjects[outcome])
+    metrics.chunkRecords.inc({ form: 'columns', outcome }, counts[outcome] - asObjects[outcome])
+  }
 }
 
 /** Answers a refused envelope, a fault or a dry run: the outbox row holds the text itself. */

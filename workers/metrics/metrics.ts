@@ -31,6 +31,14 @@ export function openWorkerMetrics(registry: MetricsRegistry, catalogue: Catalogu
       kind: holdsRecords ? [...RECORD_KINDS, 'transaction'] : [],
       outcome: OUTCOMES,
     }),
+    chunkRecords: counter(
+      'chunk_records_total',
+      'Records of chunks of cards, by the form in which they were decided.',
+      {
+        form: kinds.includes('token-batch') ? ['columns', 'objects'] : [],
+        outcome: OUTCOMES,
+      },
+    ),
     retries: counter('retries_total', 'Attempts that failed and are retried.', { kind, fault: Object.keys(FAULTS) }),
     refusedEnvelopes: counter('envelopes_refused_total', 'Jobs dropped, or refused before any work.', {
       reason: DROPS,

@@ -121,6 +121,25 @@ describeStore('records in columns', engine => {
     expect(columns).toEqual([all.length])
   })
 
+  it('are counted apart from those that became objects, by outcome', async () => {
+    cards += 10
+    const plain = (pan: number, more = {}) => ({ card: { ...cardOf(pan), ...more } })
+    await chunk([plain(0)])
+    const before = await countsByForm()
+    await chunk([plain(0), plain(1), plain(2), plain(3, { sequenceNumber: '' }), plain(4, { expiryMonth: 13 })])
+    const now = await countsByForm()
+    const grown = Object.entries(now).flatMap(([name, count]) => {
+      const more = count - (before[name] ?? 0)
+      return more > 0 ? [[name, more]] : []
+    })
+    expect(Object.fromEntries(grown)).toEqual({
+      'columns CREATED': 2,
+      'objects CREATED': 1,
+      'objects REJECTED': 1,
+      'objects UNCHANGED': 1,
+    })
+  })
+
   it('are those with an encrypted card, too, if it could be in clear in columns', async () => {
     cards += 10
     const whole = { header: usualHeader, spoil: (parts: string[]) => parts.join('.'), alias: 'known' as const }
@@ -280,6 +299,12 @@ describeStore('records in columns', engine => {
     const batch = await batches.find(store, installation.credentials.signingKey.clientId, batchId)
     const by = { actor: { kind: 'machine', id: 'test' } as const, reason: undefined }
     if (batch) await cancelBatch(store, batch, by)
+  }
+
+  /** The worker's counts of records by form and outcome. */
+  async function countsByForm(): Promise<Record<string, number>> {
+    const { values } = await world.deps.metrics.chunkRecords.get()
+    return Object.fromEntries(values.map(({ labels, value }) => [`${labels.form} ${labels.outcome}`, value]))
   }
 
   const panOf = (pan: number) => testPan(cards * 100 + pan)
