@@ -14,6 +14,7 @@ import { jweTypeOf } from '../../src/vault/jwe-key.ts'
 import { type Caller, openGatewayFor } from '../producers/gateway/bundle.ts'
 import { describeStore } from '../support/engines.ts'
 import { type Installation, openInstallation } from '../support/installation.ts'
+import { programOf } from './installed-client.ts'
 import { type InstalledPython, installPython, missingPython } from './installed-python.ts'
 
 const tests = fileURLToPath(new URL('../../clients/python/tests', import.meta.url))
@@ -74,6 +75,13 @@ describe.skipIf(missingPython().length > 0)('the Python package', () => {
 
     it('passes test_gateway.py', async () => {
       await run(join(tests, 'test_gateway.py'), [], { GATEWAY_URL: gateway.url, CLIENT_FILE: installation.clientFile })
+    })
+
+    it('makes its first token with the program of docs/upstream.md', async () => {
+      const program = join(python.folder, 'first_token.py')
+      writeFileSync(program, programOf('first_token.py'))
+      const env = { BASE_URL: gateway.url, CLIENT_FILE: installation.clientFile }
+      expect(await run(program, [], env)).toMatch(/^t\w+ stands for a card that ends in 1111, ACTIVE\n$/)
     })
   })
 })

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tokenmill_client import (
+    BatchCheckpoint,
     BatchError,
     Card,
     Client,
@@ -176,12 +177,13 @@ class GatewayTest(unittest.TestCase):
         self.assertEqual([one.record for one in ended], records)
         self.assertEqual([one.result["line"] for one in ended], list(range(1, size + 1)))
         self.assertEqual({one.result["outcome"] for one in ended}, {"CREATED"})
-        last = {"batch_id": "python-list", "records": size, "parts": 3}
+        last: BatchCheckpoint = {"batch_id": "python-list", "records": size, "parts": 3}
         self.assertEqual([len(checkpoints), checkpoints[-1]], [3, last])
         self.assertEqual([one.result["line"] for one in send(checkpoints[1])], list(range(20_001, size + 1)))
         self.assertEqual(send(last), [])
         with self.assertRaisesRegex(BatchError, "isn't the one of the checkpoint"):
-            list(self.client.batch(records, kind="token-create", batch_id="l", checkpoint={**last, "batch_id": "l", "parts": 1}))
+            other: BatchCheckpoint = {"batch_id": "l", "records": size, "parts": 1}
+            list(self.client.batch(records, kind="token-create", batch_id="l", checkpoint=other))
         with self.assertRaisesRegex(BatchError, "record 1: on_file can't be said over HTTP"):
             list(self.client.batch([{"card": card(1), "on_file": {}}], kind="token-create", batch_id="l"))
         with self.assertRaisesRegex(BatchError, "policy.relink: this can't be said over HTTP"):

@@ -79,6 +79,14 @@ class TransportTest(unittest.TestCase):
         with self.gateway.client() as client:
             self.assertRaisesRegex(HttpError, "401 The JWT has expired. The installation", client.get_token, "t1")
 
+    def test_cancels_a_batch(self) -> None:
+        self.gateway.script = [{"status": 204}]
+        with self.gateway.client() as client:
+            client.cancel_batch("list/1")
+        [seen] = self.gateway.seen
+        self.assertEqual([seen["method"], seen["path"]], ["DELETE", "/oidc/api/v2/batches/list%2F1"])
+        self.assertIsNotNone(seen["key"])
+
     def test_follows_no_redirect(self) -> None:
         self.gateway.script = [{"status": 302, "headers": {"location": "/elsewhere"}}]
         with self.gateway.client() as client:
