@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import unittest
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,20 @@ class TransportTest(unittest.TestCase):
         self.gateway.script = [{"status": 401, "body": {"message": "Valid ones."}, "headers": described}]
         with self.gateway.client() as client:
             self.assertRaisesRegex(HttpError, "401 The JWT has expired. The installation", client.get_token, "t1")
+
+    def test_waits_for_no_part_of_a_list_whose_source_broke(self) -> None:
+        self.gateway.script = [{"status": 200, "body": {"batch_id": "l-0", "finished": False}}]
+
+        def records() -> Iterator[dict[str, Any]]:
+            yield from [{"card": {"cardNumber": "4111111111111111"}}] * 10_001
+            raise ValueError("the source broke")
+
+        with self.gateway.client() as client:
+            with self.assertRaisesRegex(ValueError, "the source broke"):
+                list(client.batch(records(), kind="token-create", batch_id="l"))
+            for thread in threading.enumerate():
+                if thread.name.startswith("tokenmill-batch"):
+                    thread.join()
 
     def test_cancels_a_batch(self) -> None:
         self.gateway.script = [{"status": 204}]

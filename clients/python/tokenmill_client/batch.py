@@ -5,10 +5,11 @@ and yields the result of each record in the order of the list. A part that is se
 from __future__ import annotations
 
 import json
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from .errors import BatchError
@@ -71,6 +72,8 @@ class BatchPlan:
     in_flight: int
     checkpoint: BatchCheckpoint | None
     on_checkpoint: Callable[[BatchCheckpoint], object] | None
+    stopped: threading.Event = field(default_factory=threading.Event)
+    """Set when nobody takes results any more: parts in flight aren't waited for then."""
 
 
 @dataclass
@@ -122,6 +125,7 @@ def send_batch(
         while window:
             yield from taken()
     finally:
+        plan.stopped.set()
         pool.shutdown(wait=False, cancel_futures=True)
 
 

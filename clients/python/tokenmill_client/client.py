@@ -22,7 +22,7 @@ from .authorization import authorization_of
 from .batch import BatchCheckpoint, BatchPlan, Ended, Record, conflict_policy_of, send_batch
 from .capture_keys import newest_key
 from .client_file import Credentials, GivenCredentials, read_credentials, take_credentials
-from .errors import ConfigError, HttpError, NoAnswerError, RefusedError, WaitError
+from .errors import ClosedError, ConfigError, HttpError, NoAnswerError, RefusedError, WaitError
 from .jwe import encrypt
 from .transport import Answer, Asked, Body, Connect, Transport, failed_operation
 
@@ -271,6 +271,11 @@ class Client:
         """
         conflict = conflict_policy_of(policy or {})
         token_scope = (scope or self._credentials.token_scope) if kind == "token-create" else None
+        plan = BatchPlan(batch_id, in_flight, checkpoint, on_checkpoint)
+
+        def end_if_stopped(_: Json) -> None:
+            if plan.stopped.is_set():
+                raise ClosedError
 
         def send_part(position: int, rows: bytes) -> list[Mapping[str, Any]]:
             accepted = self.submit_batch(
@@ -284,10 +289,10 @@ class Client:
                 timeout=timeout,
             )
             part_id: str = accepted["batch_id"]
-            self.batch_end(part_id, timeout=timeout)
+            self.batch_end(part_id, timeout=timeout, on_progress=end_if_stopped)
             return list(self.batch_results(part_id))
 
-        return send_batch(BatchPlan(batch_id, in_flight, checkpoint, on_checkpoint), records, send_part)
+        return send_batch(plan, records, send_part)
 
     def submit_batch(
         self,
