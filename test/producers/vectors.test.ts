@@ -2,15 +2,18 @@
 // (test/packages/python.test.ts), and test/producers/http-client/requests.test.ts those about answers.
 import { createPrivateKey, createPublicKey, type JsonWebKey } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { BatchOptions, BatchRecord } from '../../producers/batch/interface.ts'
 import { verifyCaptureKeys } from '../../producers/client/capture-keys.ts'
 import { encryptCard } from '../../producers/client/card.ts'
 import { importInstallationKey } from '../../producers/client/client-file.ts'
 import type { CardToEncrypt, Client } from '../../producers/client/interface.ts'
 import { openHttpClient } from '../../producers/http-client/http-client.ts'
 import type { CreateToken, HttpClient } from '../../producers/http-client/interface.ts'
+import { sendBatch } from '../../producers/http-client/send-batch.ts'
 import { systemClock } from '../../src/clock.ts'
 import { isAnswerTo, type Result, type SentJob } from '../../src/job/answer/result.ts'
 import { openDelivery } from '../../src/job/answer/result-set.ts'
+import type { RecordKind } from '../../src/job/choices.ts'
 import { askedOf, envelopeDigest } from '../../src/job/envelope/digest.ts'
 import { jobId, receiptId } from '../../src/job/envelope/ids.ts'
 import { reasonIn } from '../../src/job/problem.ts'
@@ -51,6 +54,15 @@ const results = readVectors<{
 const idempotency = readVectors<{
   cases: { name: string; first: Asked; second: Asked; same: boolean }[]
 }>('idempotency')
+const { lists } = readVectors<{ lists: List[] }>('lists')
+interface List {
+  name: string
+  kind: RecordKind
+  policy?: BatchOptions['policy']
+  records: BatchRecord[]
+  rows?: object[]
+  says?: string
+}
 type Asked = { card: CardToEncrypt } & Omit<CreateToken, 'card'>
 
 const installationKeys = ({ keys }: Jwks) => new Map(keys.map(importInstallationKey))
@@ -106,6 +118,24 @@ describe('a client over the queues', () => {
 
   it.each(results.answers)('takes only the answer to its job: $name', ({ result, is_answer: isAnswer }) => {
     expect(isAnswerTo(result, results.job)).toBe(isAnswer)
+  })
+})
+
+describe('a list over HTTP', () => {
+  it.each(lists)('is sent in these rows, or refused: $name', async ({ kind, policy, records, rows, says }) => {
+    const sent: { id: string | undefined; body: unknown }[] = []
+    const enough = new Error('enough')
+    const sender = {
+      submitBatch: async (body: unknown, { batch_id: id }: { batch_id?: string | undefined }) => {
+        sent.push({ id, body })
+        throw enough
+      },
+    } as unknown as HttpClient
+    const options = { kind, policy, batchId: 'list' }
+    const batch = sendBatch(options, records, { sender, tokenScope: undefined, now: 0 })
+    await expect(batch.next()).rejects.toThrow(says ?? enough.message)
+    const lines = (rows ?? []).map(row => `${JSON.stringify(row)}\n`)
+    expect(sent).toEqual(rows ? [{ id: 'list-0', body: lines.join('') }] : [])
   })
 })
 

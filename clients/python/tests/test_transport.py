@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from scripted import HANGS_UP, SILENT, Gateway, scripted_gateway
-from tokenmill_client import ClosedError, HttpError, NoAnswerError, WaitError
+from tokenmill_client import BatchError, ClosedError, HttpError, NoAnswerError, WaitError
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 DONE = {"status": 200, "body": {"reuse_token": "t1"}}
@@ -79,6 +79,22 @@ class TransportTest(unittest.TestCase):
         self.gateway.script = [{"status": 401, "body": {"message": "Valid ones."}, "headers": described}]
         with self.gateway.client() as client:
             self.assertRaisesRegex(HttpError, "401 The JWT has expired. The installation", client.get_token, "t1")
+
+    def test_sends_lists_as_the_vectors_say(self) -> None:
+        for case in json.loads((VECTORS / "lists.json").read_text())["lists"]:
+            with self.subTest(case["name"]), self.gateway.client() as client:
+                self.gateway.seen.clear()
+                # Refused, so that nothing is waited for.
+                self.gateway.script = [{"status": 400, "body": {"message": "Enough."}}]
+                with self.assertRaises((BatchError, HttpError)) as raised:
+                    policy = case.get("policy")
+                    list(client.batch(case["records"], kind=case["kind"], batch_id="list", policy=policy))
+                if "says" in case:
+                    self.assertEqual(str(raised.exception), case["says"])
+                    continue
+                [seen] = self.gateway.seen
+                self.assertIn("batch_id=list-0", seen["path"])
+                self.assertEqual([json.loads(line) for line in seen["body"].splitlines()], case["rows"])
 
     def test_waits_for_no_part_of_a_list_whose_source_broke(self) -> None:
         self.gateway.script = [{"status": 200, "body": {"batch_id": "l-0", "finished": False}}]

@@ -6,6 +6,7 @@ import { ClosedError } from '../../../producers/client/errors.ts'
 import { HttpError, NoAnswerError } from '../../../producers/http-client/http-error.ts'
 import { openRequests, type Requests } from '../../../producers/http-client/requests.ts'
 import { systemClock } from '../../../src/clock.ts'
+import { REVERSAL_STATUSES } from '../../../src/job/problem.ts'
 import { readVectors } from '../../support/vectors.ts'
 
 type Reply = { status: number; body?: unknown; headers?: Record<string, string> } | 'hangs up' | 'is silent'
@@ -77,6 +78,13 @@ describe.each<Answered>(answers.writes)('a write that is answered $name', ({ ans
     script = [{ ...answer, headers: { ...answer.headers, 'retry-after': '3600' } }]
     expect((await errorOf(write()))?.message).toBe(says)
   })
+})
+
+it('is answered in the vectors with each reversal status', () => {
+  const told = answers.writes.flatMap(({ answer: { status, body } }) =>
+    status === 500 ? ((body as { reversal_status?: string }).reversal_status ?? []) : [],
+  )
+  expect(new Set(told)).toEqual(new Set(REVERSAL_STATUSES))
 })
 
 interface Answered {
