@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import threading
 import unittest
 from collections.abc import Iterator
@@ -109,6 +110,17 @@ class TransportTest(unittest.TestCase):
             for thread in threading.enumerate():
                 if thread.name.startswith("tokenmill-batch"):
                     thread.join()
+
+    def test_has_errors_that_pass_between_processes(self) -> None:
+        self.gateway.script = [{"status": 403, "body": {"message": "No."}}]
+        with self.gateway.client() as client:
+            with self.assertRaises(HttpError) as raised:
+                client.get_token("t1")
+        errors = [raised.exception, NoAnswerError("GET /x", "no answer", "key"), WaitError("batch b", 5), ClosedError()]
+        for error in errors:
+            passed = pickle.loads(pickle.dumps(error))
+            self.assertEqual([type(passed), str(passed)], [type(error), str(error)])
+            self.assertEqual(vars(passed), vars(error))
 
     def test_cancels_a_batch(self) -> None:
         self.gateway.script = [{"status": 204}]

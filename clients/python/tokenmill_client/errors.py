@@ -1,4 +1,4 @@
-"""The errors of the client. Each says what to do next."""
+"""The errors of the client. Each says what to do next, and passes between processes (`pickle`) as it is."""
 
 from __future__ import annotations
 
@@ -27,15 +27,20 @@ class RefusedError(Exception):
 class ClosedError(Exception):
     """The client was closed while the caller waited."""
 
-    def __init__(self) -> None:
-        super().__init__("the client was closed")
+    def __str__(self) -> str:
+        return "the client was closed"
 
 
 class WaitError(Exception):
     """The wait ended before what was waited for, which goes on."""
 
     def __init__(self, what: str, timeout: float) -> None:
-        super().__init__(f"{what} has not ended within {timeout:g} s. It goes on: wait for it again.")
+        super().__init__(what, timeout)
+        self._what = what
+        self._timeout = timeout
+
+    def __str__(self) -> str:
+        return f"{self._what} has not ended within {self._timeout:g} s. It goes on: wait for it again."
 
 
 class BatchError(Exception):
@@ -46,14 +51,17 @@ class NoAnswerError(Exception):
     """No answer came in time, or only a part of it. A write may have had an effect."""
 
     def __init__(self, asked: str, missing: str, idempotency_key: str | None = None) -> None:
-        next_step = (
-            "Ask again."
-            if idempotency_key is None
-            else "It may have had an effect: repeat the same request with the idempotency key "
-            f"{idempotency_key} to learn what became of it."
-        )
-        super().__init__(f"{asked}: {missing}. {next_step}")
+        super().__init__(asked, missing, idempotency_key)
         self.idempotency_key = idempotency_key
+        self._said = f"{asked}: {missing}."
+
+    def __str__(self) -> str:
+        if self.idempotency_key is None:
+            return f"{self._said} Ask again."
+        return (
+            f"{self._said} It may have had an effect: repeat the same request with the idempotency key "
+            f"{self.idempotency_key} to learn what became of it."
+        )
 
 
 @dataclass(frozen=True)
@@ -86,13 +94,17 @@ class HttpError(Exception):
     idempotency_key: str | None
 
     def __init__(self, answered: Answered) -> None:
-        super().__init__(_text_of(answered))
+        super().__init__(answered)
+        self._text = _text_of(answered)
         self.status = answered.status
         self.details = answered.details
         self.is_own = answered.is_own
         self.reversal_status = answered.reversal_status
         self.request_id = answered.request_id
         self.idempotency_key = answered.idempotency_key
+
+    def __str__(self) -> str:
+        return self._text
 
 
 def _text_of(answered: Answered) -> str:
