@@ -57,8 +57,8 @@ export async function installClient(): Promise<InstalledClient> {
 /** The program of docs/upstream.md whose first line names this file. */
 export function programOf(name: string): string {
   const page = readFileSync(join(root, 'docs/upstream.md'), 'utf8')
-  const blocks = [...page.matchAll(/^```js\n([\s\S]*?)^```$/gm)].map(([, code = '']) => code)
-  const found = blocks.filter(code => code.startsWith(`// ${name}:`))
+  const blocks = [...page.matchAll(/^```(?:js|python)\n([\s\S]*?)^```$/gm)].map(([, code = '']) => code)
+  const found = blocks.filter(code => code.startsWith(`// ${name}:`) || code.startsWith(`# ${name}:`))
   if (found.length !== 1) throw new Error(`docs/upstream.md has ${found.length} programs named ${name}`)
   return found[0] as string
 }

@@ -1,13 +1,17 @@
 // What a client over HTTP repeats, what it doesn't, and what its errors say, against a scripted gateway.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ClosedError } from '../../../producers/client/errors.ts'
 import { HttpError, NoAnswerError } from '../../../producers/http-client/http-error.ts'
 import { openRequests, type Requests } from '../../../producers/http-client/requests.ts'
 import { systemClock } from '../../../src/clock.ts'
+import { REVERSAL_STATUSES } from '../../../src/job/problem.ts'
+import { readVectors } from '../../support/vectors.ts'
 
 type Reply = { status: number; body?: unknown; headers?: Record<string, string> } | 'hangs up' | 'is silent'
+
+const answers = readVectors<{ writes: Answered[] }>('answers')
 
 let server: Server
 let requests: Requests
@@ -61,6 +65,34 @@ const errorOf = (promise: Promise<unknown>) =>
   )
 
 const DONE: Reply = { status: 200, body: { reuse_token: 't1' } }
+
+describe.each<Answered>(answers.writes)('a write that is answered $name', ({ answer, repeats, says }) => {
+  it('is repeated, or not, as in every other client', async () => {
+    script = [answer, DONE]
+    const error = await errorOf(write())
+    expect([error === undefined, seen.length]).toEqual(repeats ? [true, 2] : [false, 1])
+  })
+
+  it('has an error that says what to do in the words of every other client', async () => {
+    // Later than the client waits, so that nothing is repeated.
+    script = [{ ...answer, headers: { ...answer.headers, 'retry-after': '3600' } }]
+    expect((await errorOf(write()))?.message).toBe(says)
+  })
+})
+
+it('is answered in the vectors with each reversal status', () => {
+  const told = answers.writes.flatMap(({ answer: { status, body } }) =>
+    status === 500 ? ((body as { reversal_status?: string }).reversal_status ?? []) : [],
+  )
+  expect(new Set(told)).toEqual(new Set(REVERSAL_STATUSES))
+})
+
+interface Answered {
+  name: string
+  answer: Exclude<Reply, string>
+  repeats: boolean
+  says: string
+}
 
 it.each<[string, Reply]>([
   ['a connection that breaks', 'hangs up'],

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { attach } from '../../../src/embedded/server.ts'
 import { missingPrometheus } from '../../ops/prometheus.ts'
+import { missingPython } from '../../packages/installed-python.ts'
 import { missingTools } from '../postgres-tools.ts'
 import { findRedis, type RedisServer, startRedis } from '../redis.ts'
 import { PARENTS, runParent } from './run-parent.ts'
@@ -54,6 +55,7 @@ async function openRedis(dir: string): Promise<RedisServer | undefined> {
 async function askForTools(): Promise<void> {
   askFor('REQUIRE_POSTGRES_TOOLS', 'FAIL-OVER AND POOLERS', missingTools())
   askFor('REQUIRE_PROMETHEUS', 'ALERTS AND DASHBOARDS', missingPrometheus())
+  askFor('REQUIRE_PYTHON', 'THE PYTHON CLIENT', missingPython())
   // The core alone has no tokens.
   if (!existsSync(new URL('../../../src/vault/pkcs11', import.meta.url))) return
   const { missingSoftHsm } = await import('../../vault/pkcs11/softhsm.ts')
