@@ -172,7 +172,7 @@ export async function openHttpClient(options: HttpOptions, { clock, log }: Aroun
     async *batchResults(batchId, given = {}) {
       const headers = { accept: 'application/x-ndjson' }
       const path = batchPath(batchId, '/results')
-      const { body } = await requests.send({ method: 'GET', path, headers, timeoutMs: given.timeoutMs })
+      const { body } = await requests.send({ method: 'GET', path, headers, streams: true, timeoutMs: given.timeoutMs })
       if (body) for await (const line of linesOf(body)) yield JSON.parse(line)
     },
     async cancelBatch(batchId, given = {}) {
@@ -185,7 +185,8 @@ export async function openHttpClient(options: HttpOptions, { clock, log }: Aroun
       const until = deadline(clock, given.timeoutMs ?? END_MS_MAX)
       for (;;) {
         const path = `${REPORTS}/${encodeURIComponent(reportUid)}`
-        const answer = await requests.send({ method: 'GET', path, timeoutMs: given.timeoutMs }).catch(unlessPending)
+        const asked: Asked = { method: 'GET', path, streams: true, timeoutMs: given.timeoutMs }
+        const answer = await requests.send(asked).catch(unlessPending)
         if (answer) return checked(answer)
         await until.pause(requests, POLL_MS, `report ${reportUid}`)
       }

@@ -80,10 +80,19 @@ function nextOf({ status, reversalStatus, idempotencyKey, requestId }: Answered)
     case 400:
       return 'Nothing was done: change what is named, and send it as a new request.'
     default:
-      return reversalStatus === undefined
-        ? `Ask again; if it stays so, tell the operator the request id ${requestId ?? ''}.`
-        : AFTER[reversalStatus](key)
+      return reversalStatus === undefined ? againOf({ status, idempotencyKey, requestId }) : AFTER[reversalStatus](key)
   }
+}
+
+function againOf({
+  status,
+  idempotencyKey,
+  requestId,
+}: Pick<Answered, 'status' | 'idempotencyKey' | 'requestId'>): string {
+  if (status >= 300 && status < 400) return 'A gateway redirects nobody: compare the base URL with the operator’s.'
+  const again = idempotencyKey === undefined ? 'Ask again' : `Repeat it with the idempotency key ${idempotencyKey}`
+  const told = requestId === undefined ? 'when it was' : `the request id ${requestId}`
+  return `${again}; if it stays so, tell the operator ${told}.`
 }
 
 const AFTER: Record<ReversalStatus, (key: string) => string> = {

@@ -15,6 +15,8 @@ export interface Asked {
   headers?: Readonly<Record<string, string>>
   /** Called once for each time the request is sent. */
   body?: () => string | Uint8Array | ReadableStream<Uint8Array>
+  /** The answer's body is read as it comes, by the caller. */
+  streams?: boolean
   /** Of a write: repeats under it take effect once. */
   idempotencyKey?: string | undefined
   /** How long the answer is awaited, repeats among them, in ms. */
@@ -43,6 +45,8 @@ export interface RequestDeps {
 const ATTEMPT_MS = 60_000
 const PAUSE_MS = 250
 const PAUSE_MS_MAX = 5_000
+/** Statuses whose answer has no body. */
+const BODILESS: ReadonlySet<number> = new Set([204, 205, 304])
 /** How often a read that failed inside is asked again. */
 const READS_MAX = 3
 /** Said by a proxy before gateways that don't answer. A gateway's own 503 has a message, and stays. */
@@ -72,21 +76,31 @@ export function openRequests({ baseUrl, authorization, timeoutMs: usual, clock, 
   async function once(asked: Asked, leftMs: number): Promise<Response> {
     const body = asked.body?.()
     const { idempotencyKey } = asked
-    return fetch(urlOf(asked), {
-      method: asked.method,
-      headers: {
-        authorization: authorization(),
-        ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
-        ...asked.headers,
-      },
-      redirect: 'error',
-      // A body that streams takes as long as it takes.
-      signal:
-        body instanceof ReadableStream
-          ? closed.signal
-          : AbortSignal.any([closed.signal, AbortSignal.timeout(Math.min(ATTEMPT_MS, leftMs))]),
-      ...(body !== undefined && { body: body as never, duplex: 'half' as const }),
-    })
+    const late = new AbortController()
+    // A body that streams takes as long as it takes.
+    const isSlow = body instanceof ReadableStream
+    const timer = isSlow ? undefined : setTimeout(() => late.abort(), Math.min(ATTEMPT_MS, leftMs))
+    try {
+      const response = await fetch(urlOf(asked), {
+        method: asked.method,
+        headers: {
+          authorization: authorization(),
+          ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+          ...asked.headers,
+        },
+        // The credentials are for this gateway.
+        redirect: 'manual',
+        signal: AbortSignal.any([closed.signal, late.signal]),
+        ...(body !== undefined && { body: body as never, duplex: 'half' as const }),
+      })
+      if (asked.streams && response.ok) return response
+      // Read here, so that an answer that breaks off counts as none.
+      const text = await response.text()
+      const { status, headers } = response
+      return new Response(BODILESS.has(status) ? null : text, { status, headers })
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   /** Sends the request once. What may be repeated comes back with the least pause before that. */

@@ -134,4 +134,8 @@ def _next_step(answered: Answered) -> str:
         return _AFTER_STATUS[answered.status].replace("{key}", key)
     if answered.reversal_status is not None:
         return _AFTER_FAILURE[answered.reversal_status].replace("{key}", key)
-    return f"Ask again; if it stays so, tell the operator the request id {answered.request_id or ''}."
+    if 300 <= answered.status < 400:
+        return "A gateway redirects nobody: compare the base URL with the operator’s."
+    again = "Ask again" if given is None else f"Repeat it with {key}"
+    told = "when it was" if answered.request_id is None else f"the request id {answered.request_id}"
+    return f"{again}; if it stays so, tell the operator {told}."

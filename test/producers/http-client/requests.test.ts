@@ -9,7 +9,11 @@ import { systemClock } from '../../../src/clock.ts'
 import { REVERSAL_STATUSES } from '../../../src/job/problem.ts'
 import { readVectors } from '../../support/vectors.ts'
 
-type Reply = { status: number; body?: unknown; headers?: Record<string, string> } | 'hangs up' | 'is silent'
+type Reply =
+  | { status: number; body?: unknown; headers?: Record<string, string> }
+  | 'hangs up'
+  | 'breaks off'
+  | 'is silent'
 
 const answers = readVectors<{ writes: Answered[] }>('answers')
 
@@ -26,7 +30,11 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   seen.push({ key: typeof key === 'string' ? key : undefined, text })
   const reply = (script.length > 1 ? script.shift() : script[0]) ?? 'is silent'
   if (reply === 'hangs up') response.destroy()
-  else if (reply !== 'is silent') {
+  else if (reply === 'breaks off') {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' })
+    response.write('{"reuse_token":')
+    setImmediate(() => response.destroy())
+  } else if (reply !== 'is silent') {
     response.writeHead(reply.status, { 'content-type': 'application/json', ...reply.headers })
     response.end(JSON.stringify(reply.body ?? {}))
   }
@@ -162,7 +170,16 @@ it('says which credentials are wrong, in the gateway’s words', async () => {
 
 it('follows no redirect: the credentials are for this gateway', async () => {
   script = [{ status: 302, headers: { location: 'http://127.0.0.1:1/' } }]
-  expect(await errorOf(read(300))).toBeInstanceOf(NoAnswerError)
+  const error = await errorOf(read())
+  expect(error).toMatchObject({ status: 302 })
+  expect(error?.message).toContain('A gateway redirects nobody')
+  expect(seen).toHaveLength(1)
+})
+
+it('counts an answer that breaks off as none, and asks again', async () => {
+  script = ['breaks off', { status: 200, body: { reuse_token: 't1' } }]
+  expect(await (await read()).json()).toEqual({ reuse_token: 't1' })
+  expect(seen).toHaveLength(2)
 })
 
 it('ends its calls when it is closed', async () => {
