@@ -9,12 +9,12 @@ import type { RecordResult } from '../../src/job/outcome.ts'
 import type { PublicCaptureKey } from '../../src/vault/capture/encrypt.ts'
 import { type RecordForm, sendInForm } from '../client/in-form.ts'
 import type { Client } from '../client/interface.ts'
-import { openWindow } from '../client/window.ts'
 import { cutRows, type RowChunk } from '../rows/chunks.ts'
 import type { Row } from '../rows/record.ts'
 import type { BatchPlan } from '../token-batch.ts'
-import { BatchError, otherList, refusedChunk } from './batch-error.ts'
-import type { BatchCheckpoint, BatchOptions, BatchRecord, Ended } from './interface.ts'
+import { BatchError, refusedChunk } from './batch-error.ts'
+import { isOrdered, type Piece, sendInOrder } from './in-order.ts'
+import type { BatchOptions, BatchRecord, Ended } from './interface.ts'
 import { rowOf } from './records.ts'
 import { chunkIn, sendChunk } from './send-chunk.ts'
 
@@ -31,63 +31,37 @@ const ANSWER_MS = 600_000
 /** How many records are read off the list before they are cut. */
 const READ = 500
 
-/** A chunk of the list, with the records that its results belong to. */
-interface ListChunk<Record> extends RowChunk {
-  records: Record[]
-}
+/** A chunk of the list. */
+type ListChunk<Record> = RowChunk & Piece<Record>
 
 export async function* sendBatch<Kind extends RecordKind>(
   options: BatchOptions<Kind>,
   records: AsyncIterable<BatchRecord<Kind>> | Iterable<BatchRecord<Kind>>,
   deps: BatchDeps,
 ): AsyncGenerator<Ended<BatchRecord<Kind>>, void, void> {
-  type Record = BatchRecord<Kind>
-  const { kind, checkpoint, onCheckpoint, dryRun = false, timeoutMs = ANSWER_MS } = options
-  const { client } = deps
-  const done = { records: checkpoint?.records ?? 0, chunks: checkpoint?.chunks ?? 0 }
+  const { kind, checkpoint, dryRun = false, timeoutMs = ANSWER_MS, inFlight = IN_FLIGHT } = options
   const plan = planOf(options, deps)
   const form: RecordForm = canHaveColumns(options)
     ? { now: checkpoint?.form ?? 'columns' }
     : { now: 'rows', isFixed: true }
   const stop = new AbortController()
-  const written: { ended: Ended<Record>[]; chunks: number }[] = []
-
-  const send = (chunk: ListChunk<Record>): Promise<Result> =>
-    sendInForm(form, now => {
-      const number = chunk.position
-      const sent = { ...chunkIn(now, chunk), number, isLast: chunk.isLast && !dryRun }
-      return sendChunk(client, plan, sent, { timeoutMs, resultColumns: true, stop: stop.signal })
-    })
-  const inFlight = isOrdered(options) ? 1 : (options.inFlight ?? IN_FLIGHT)
-  const window = openWindow<ListChunk<Record>, Result, { ended: Ended<Record>[]; chunks: number }>({
-    limits: () => ({ unanswered: inFlight, unwritten: inFlight }),
-    waiting: undefined,
-    endOf: (chunk, result) => ({ ended: endedOf(chunk, result), chunks: chunk.position + 1 }),
-    async write(end) {
-      written.push(end)
-    },
-  })
-  /** Yields what was answered, a chunk at a time: its checkpoint is told when the caller has taken all of it. */
-  async function* taken(): AsyncGenerator<Ended<Record>, void, void> {
-    for (let end = written.shift(); end; end = written.shift()) {
-      yield* end.ended
-      done.records += end.ended.length
-      done.chunks = end.chunks
-      await onCheckpoint?.(checkpointOf(plan, done, form))
-    }
-  }
-
   try {
-    for await (const chunk of chunksOf<Kind>(kind, records)) {
-      if (isDone(chunk, checkpoint)) continue
-      await window.room()
-      yield* taken()
-      const answer = send(chunk)
-      answer.catch(() => {}) // The window tells of it in its turn.
-      window.push(chunk, answer)
-    }
-    await window.drain()
-    yield* taken()
+    yield* sendInOrder<BatchRecord<Kind>, ListChunk<BatchRecord<Kind>>, Result>(
+      chunksOf<Kind>(kind, records),
+      options,
+      {
+        inFlight: isOrdered(options) ? 1 : inFlight,
+        send: chunk =>
+          sendInForm(form, now => {
+            const number = chunk.position
+            const sent = { ...chunkIn(now, chunk), number, isLast: chunk.isLast && !dryRun }
+            return sendChunk(deps.client, plan, sent, { timeoutMs, resultColumns: true, stop: stop.signal })
+          }),
+        endedOf,
+        acceptedAt: plan.acceptedAt,
+        form: () => form.now,
+      },
+    )
   } finally {
     stop.abort()
   }
@@ -96,8 +70,6 @@ export async function* sendBatch<Kind extends RecordKind>(
 function planOf({ kind, batchId, scope, policy, dryRun, checkpoint }: BatchOptions, deps: BatchDeps): BatchPlan {
   const captureKey = deps.captureKey()
   if (!captureKey) throw new ConfigError('batch: the client’s file names no JWE capture key; ask the operator for one')
-  if (checkpoint && checkpoint.batchId !== batchId)
-    throw new BatchError(`the checkpoint is of the batch ${checkpoint.batchId}, not of ${batchId}`)
   const tokenScope = kind === 'token-create' ? (scope ?? deps.tokenScope) : undefined
   return {
     batchId,
@@ -114,17 +86,13 @@ function canHaveColumns({ kind, dryRun }: BatchOptions): boolean {
   return kind === 'token-create' && !dryRun
 }
 
-/** Whether each chunk must wait for the one before, so that what happens to one token keeps the order of the list. */
-function isOrdered({ kind, policy }: BatchOptions): boolean {
-  return kind !== 'token-create' || (policy?.on_orphan ?? 'keep') !== 'keep' || policy?.relink === true
-}
-
 /** The list in chunks: the same list always gives the same ones. */
 async function* chunksOf<Kind extends RecordKind>(
   kind: Kind,
   list: AsyncIterable<BatchRecord<Kind>> | Iterable<BatchRecord<Kind>>,
 ): AsyncGenerator<ListChunk<BatchRecord<Kind>>, void, void> {
   const read: BatchRecord<Kind>[] = []
+  let before = 0
   async function* parts(): AsyncGenerator<Row[], void, void> {
     let part: Row[] = []
     let line = 0
@@ -137,24 +105,11 @@ async function* chunksOf<Kind extends RecordKind>(
     }
     if (part.length > 0) yield part
   }
-  for await (const chunk of cutRows(parts(), CHUNK.recordsDefault))
-    yield { ...chunk, records: read.splice(0, chunk.rows.length) }
-}
-
-/** Whether the results of a chunk were taken before. Throws for another list than that of the checkpoint. */
-function isDone({ position, rows }: RowChunk, checkpoint: BatchCheckpoint | undefined): boolean {
-  if (!checkpoint) return false
-  const first = (rows[0]?.line ?? 1) - 1
-  if (position === checkpoint.chunks && first !== checkpoint.records) throw otherList(checkpoint.records)
-  return position < checkpoint.chunks
-}
-
-function checkpointOf(
-  { batchId, acceptedAt }: BatchPlan,
-  done: { records: number; chunks: number },
-  { now }: RecordForm,
-): BatchCheckpoint {
-  return { batchId, acceptedAt, ...done, form: now }
+  for await (const chunk of cutRows(parts(), CHUNK.recordsDefault)) {
+    const records = read.splice(0, chunk.rows.length)
+    yield { ...chunk, before, records }
+    before += records.length
+  }
 }
 
 /** The results of a chunk, each with its record. Throws for a chunk that was refused as a whole. */

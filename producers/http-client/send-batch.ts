@@ -2,9 +2,9 @@
 // flight, and yields the result of each record in the order of the list. A part that is sent again is the same batch.
 import type { RecordKind } from '../../src/job/choices.ts'
 import type { RecordResult } from '../../src/job/outcome.ts'
-import { BatchError, otherList } from '../batch/batch-error.ts'
-import type { BatchCheckpoint, BatchOptions, BatchRecord, Ended } from '../batch/interface.ts'
-import { openWindow } from '../client/window.ts'
+import { BatchError } from '../batch/batch-error.ts'
+import { isOrdered, type Piece, sendInOrder } from '../batch/in-order.ts'
+import type { BatchOptions, BatchRecord, Ended } from '../batch/interface.ts'
 import type { HttpClient } from './interface.ts'
 
 type Sender = Pick<HttpClient, 'submitBatch' | 'batchEnd' | 'batchResults'>
@@ -40,17 +40,8 @@ const COLUMNS: Readonly<Record<string, string>> = {
   'card.sequenceNumber': 'sequence_number',
 }
 
-interface Part<Record> {
-  position: number
-  /** How many records of the list are before it. */
-  before: number
-  records: Record[]
+interface Part<Record> extends Piece<Record> {
   rows: string
-}
-
-interface Written<Record> {
-  ended: Ended<Record>[]
-  parts: number
 }
 
 export async function* sendBatch<Kind extends RecordKind>(
@@ -59,52 +50,27 @@ export async function* sendBatch<Kind extends RecordKind>(
   { sender, tokenScope, now }: { sender: Sender; tokenScope: string | undefined; now: number },
 ): AsyncGenerator<Ended<BatchRecord<Kind>>, void, void> {
   type Record = BatchRecord<Kind>
-  const { batchId, checkpoint, onCheckpoint, inFlight = IN_FLIGHT } = options
-  if (checkpoint && checkpoint.batchId !== batchId)
-    throw new BatchError(`the checkpoint is of the batch ${checkpoint.batchId}, not of ${batchId}`)
+  const { batchId, checkpoint, timeoutMs, inFlight = IN_FLIGHT } = options
   const query = queryOf(options, tokenScope)
-  const done = { records: checkpoint?.records ?? 0, chunks: checkpoint?.chunks ?? 0 }
-  const acceptedAt = checkpoint?.acceptedAt ?? Math.floor(now / 1_000)
-  const written: Written<Record>[] = []
 
   async function send({ position, rows }: Part<Record>): Promise<RecordResult[]> {
     const { batch_id: id } = await sender.submitBatch(rows, {
       ...query,
       ...(options.dryRun ? {} : { batch_id: `${batchId}-${position}` }),
-      timeoutMs: options.timeoutMs,
+      timeoutMs,
     })
-    await sender.batchEnd(id, { timeoutMs: options.timeoutMs })
+    await sender.batchEnd(id, { timeoutMs })
     const results: RecordResult[] = []
     for await (const result of sender.batchResults(id)) results.push(result)
     return results
   }
-  const window = openWindow<Part<Record>, RecordResult[], Written<Record>>({
-    limits: () => ({ unanswered: inFlight, unwritten: inFlight }),
-    waiting: undefined,
-    endOf: (part, results) => ({ ended: endedOf(part, results), parts: part.position + 1 }),
-    async write(end) {
-      written.push(end)
-    },
+  yield* sendInOrder<Record, Part<Record>, RecordResult[]>(partsOf<Record>(records), options, {
+    inFlight: isOrdered(options) ? 1 : inFlight,
+    send,
+    endedOf,
+    acceptedAt: checkpoint?.acceptedAt ?? Math.floor(now / 1_000),
+    form: () => 'rows',
   })
-  async function* taken(): AsyncGenerator<Ended<Record>, void, void> {
-    for (let end = written.shift(); end; end = written.shift()) {
-      yield* end.ended
-      done.records += end.ended.length
-      done.chunks = end.parts
-      await onCheckpoint?.({ batchId, acceptedAt, ...done, form: 'rows' })
-    }
-  }
-
-  for await (const part of partsOf<Record>(records)) {
-    if (isDone(part, checkpoint)) continue
-    await window.room()
-    yield* taken()
-    const answer = send(part)
-    answer.catch(() => {}) // The window tells of it in its turn.
-    window.push(part, answer)
-  }
-  await window.drain()
-  yield* taken()
 }
 
 function queryOf({ kind, scope, policy = {}, dryRun }: BatchOptions, tokenScope: string | undefined) {
@@ -155,12 +121,6 @@ function rowOf(record: object, index: number): Record<string, unknown> {
     else for (const [part, of] of Object.entries(value)) put(`card.${part}`, of)
   }
   return row
-}
-
-function isDone({ position, before }: Part<unknown>, checkpoint: BatchCheckpoint | undefined): boolean {
-  if (!checkpoint) return false
-  if (position === checkpoint.chunks && before !== checkpoint.records) throw otherList(checkpoint.records)
-  return position < checkpoint.chunks
 }
 
 /** A row of a part has the number of its line there; a record that of its place in the list. */
