@@ -21,6 +21,8 @@ const { runBare }: typeof import('../bare.ts') = await load('bench/bare.ts')
 const { migrateFile, startBulkWorkers }: typeof import('../migrate.ts') = await load('bench/migrate.ts')
 const { ENTITY }: typeof import('../../test/support/installation.ts') = await load('test/support/installation.ts')
 const { startCommand }: typeof import('../../test/support/process.ts') = await load('test/support/process.ts')
+if (typeof migrateFile !== 'function')
+  throw new Error(`${CHECKOUT} is too old: its bench has no migrateFile, so no mix can be measured there`)
 
 const plan = JSON.parse(await readFile(process.argv[2] ?? '', 'utf8')) as Plan
 const place = await openPlace()
@@ -36,8 +38,9 @@ async function measure(where: Place): Promise<ContentLine> {
   const bare = () => onItsOwn(where, installation => runBare(installation, rows))
   const first = await bare()
   const baseRun = await onItsOwn(where, async installation => {
+    const scope = await makeScope(installation)
     await startBulkWorkers(installation)
-    return migrateInto(where, installation, base, [], 'base')
+    return migrateInto(where, installation, base, ['--scope', scope], 'base')
   })
   const { run, forms, file } = await onItsOwn(where, installation => runMix(where, installation))
   const second = await bare()
