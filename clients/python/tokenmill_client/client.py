@@ -265,13 +265,16 @@ class Client:
         `dry_run`: predicts each outcome and changes nothing.
         `checkpoint`: where the batch goes on, with the same list from its beginning.
         `on_checkpoint`: called when the caller has taken all results of a part.
-        `in_flight`: how many parts of 10,000 records may be sent and not yet taken.
+        `in_flight`: how many parts of 10,000 records may be sent and not yet taken; of other kinds than `token-create`
+        one.
         `timeout`: how long one part may wait for its end, in seconds.
         Raises `BatchError` for what can't be said over HTTP: owners' data, third parties, source times.
         """
         conflict = conflict_policy_of(policy or {})
         token_scope = (scope or self._credentials.token_scope) if kind == "token-create" else None
-        plan = BatchPlan(batch_id, in_flight, checkpoint, on_checkpoint)
+        # What happens to one token keeps the order of the list.
+        at_once = in_flight if kind == "token-create" else 1
+        plan = BatchPlan(batch_id, at_once, checkpoint, on_checkpoint)
 
         def end_if_stopped(_: Json) -> None:
             if plan.stopped.is_set():
