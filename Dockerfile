@@ -5,6 +5,7 @@
 FROM node:24-slim AS package
 WORKDIR /source
 COPY package.json package-lock.json ./
+COPY clients/node/package.json clients/node/
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
 RUN npm run build && npm pack ./build/server
