@@ -16,7 +16,8 @@ export function absentPackage(error: unknown): string | undefined {
 /** How to install the package whose absence `error` reports; undefined for any other error. */
 export function missingPackage(error: unknown): string | undefined {
   const name = absentPackage(error) ?? ''
-  const version = readManifest().optionalDependencies[name]
+  const { dependencies, optionalDependencies } = readManifest()
+  const version = optionalDependencies[name] ?? dependencies[name]
   if (version === undefined) return undefined
   return `this needs the package ${name}, which is not installed; run \`npm install ${name}@${version}\` where tokenmill is installed`
 }

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 interface Manifest {
   version: string
   /** Name and exact version. */
+  dependencies: Partial<Record<string, string>>
   optionalDependencies: Partial<Record<string, string>>
   /** Those that the installed package leaves to its user; a checkout has none. */
   peerDependencies?: Partial<Record<string, string>>

@@ -7,6 +7,9 @@ interface LockedPackage {
   dependencies?: Record<string, string>
   optionalDependencies?: Record<string, string>
   peerDependencies?: Record<string, string>
+  optional?: boolean
+  /** Needed by a tool, or optional. */
+  devOptional?: boolean
 }
 
 export interface Lock {
@@ -27,8 +30,15 @@ export interface Needs {
 
 export function shrinkwrapOf(manifest: Needs, lock: Lock): Lock {
   const { name, version } = manifest
-  const reached = reach(manifest, lock)
-  const packages = Object.entries(lock.packages).filter(([path]) => reached.has(path))
+  const reached = reach({ ...manifest.dependencies, ...manifest.optionalDependencies }, lock, { optional: true })
+  const required = reach(manifest.dependencies, lock, { optional: false })
+  const packages = Object.entries(lock.packages)
+    .filter(([path]) => reached.has(path))
+    // In the lock of the checkout other packages are optional.
+    .map(([path, { optional: _, devOptional: __, ...one }]) => [
+      path,
+      { ...one, ...(!required.has(path) && { optional: true }) },
+    ])
   return {
     name,
     version,
@@ -37,16 +47,24 @@ export function shrinkwrapOf(manifest: Needs, lock: Lock): Lock {
   }
 }
 
-/** The paths of all packages that the manifest needs, also of those that only other systems install. */
-function reach({ dependencies, optionalDependencies }: Needs, { packages }: Lock): Set<string> {
+/**
+ * The paths of all packages that these need. `optional`: also of those that a package needs only if they fit, so that only
+ * other systems may install them.
+ */
+function reach(
+  needed: Readonly<Record<string, string>>,
+  { packages }: Lock,
+  { optional }: { optional: boolean },
+): Set<string> {
   const reached = new Set<string>()
-  const waiting = Object.keys({ ...dependencies, ...optionalDependencies }).map(name => ({ name, from: '' }))
+  const waiting = Object.keys(needed).map(name => ({ name, from: '' }))
   for (const { name, from } of waiting) {
     const path = resolve(name, from, packages)
     if (path === undefined || reached.has(path)) continue
     reached.add(path)
     const { dependencies: needs, optionalDependencies: may, peerDependencies: peers } = packages[path] ?? {}
-    for (const next of Object.keys({ ...needs, ...may, ...peers })) waiting.push({ name: next, from: path })
+    const next = { ...needs, ...peers, ...(optional ? may : {}) }
+    for (const name of Object.keys(next)) waiting.push({ name, from: path })
   }
   return reached
 }

