@@ -18,7 +18,7 @@ import { type KeyCheck, openListCheck, watchKey } from './live-key.ts'
 import { type Inbox, NOTHING_ACKNOWLEDGED, once, openInbox } from './results.ts'
 
 export type { Credentials } from './client/client-file.ts'
-export { isClientKind } from './client/composition.ts'
+export { type ClientKind, isClientKind } from './client/composition.ts'
 export { ClosedError, ContractError, KeyNotLiveError, RefusedError, UnansweredError } from './client/errors.ts'
 export type * from './client/interface.ts'
 

@@ -80,8 +80,8 @@ export async function readCredentials(path: string): Promise<Credentials> {
 
 /** As `readCredentials`. Keys that the installation announces are kept in memory only. */
 export async function takeCredentials(given: GivenCredentials): Promise<Credentials> {
-  const file = checkFile(GIVEN, given.file)
-  const signingKey = signingKeyIn(GIVEN_KEY, given.signingKey, file.client_id)
+  const file = checkFile(IN_CREDENTIALS.file, given.file)
+  const signingKey = signingKeyIn(IN_CREDENTIALS.key, given.signingKey, file.client_id)
   return { ...(await takeOthers(given, file)), signingKey }
 }
 
@@ -100,15 +100,16 @@ export async function readHttpCredentials(path: string): Promise<HttpCredentials
 
 /** As `takeCredentials`. A file with an API key needs no signing key. */
 export async function takeHttpCredentials(given: GivenCredentials): Promise<HttpCredentials> {
-  const file = checkFile(GIVEN, given.file)
+  const file = checkFile(IN_CREDENTIALS.file, given.file)
   const { api_key: apiKey } = file
   const signsIn =
-    apiKey === undefined ? { signingKey: signingKeyIn(GIVEN_KEY, given.signingKey, file.client_id) } : { apiKey }
+    apiKey === undefined
+      ? { signingKey: signingKeyIn(IN_CREDENTIALS.key, given.signingKey, file.client_id) }
+      : { apiKey }
   return { ...(await takeOthers(given, file)), signsIn }
 }
 
-const GIVEN = 'credentials.file'
-const GIVEN_KEY = 'credentials.signingKey'
+const IN_CREDENTIALS = { file: '`file` of `credentials`', key: '`signingKey` of `credentials`' }
 
 async function readOwnKey(path: string, { signing_key_file: keyFile, client_id: clientId }: ClientFile) {
   if (keyFile !== null) return readSigningKey(beside(path, keyFile), clientId)

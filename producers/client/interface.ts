@@ -2,7 +2,6 @@
 // logging library or a key's class.
 import type { FaultCode } from '../../src/errors.ts'
 import type { Result, ResultEvent, SentJob } from '../../src/job/answer/result.ts'
-import type { ClientKind } from '../../src/job/choices.ts'
 
 export interface ClientOptions {
   /** `redis://` or `rediss://`; for a cluster several URLs, separated by commas. */
@@ -88,7 +87,7 @@ export interface SubmitOptions {
 }
 
 export interface BulkItem {
-  kind: ClientKind
+  kind: string
   request: unknown
   block?: string | undefined
   jti?: string | undefined
@@ -132,7 +131,7 @@ export interface Client {
    * Sends a job. Resolves when the queue has the job. Rejects with `RefusedError` (not sent) or `Fault('queue_away')`
    * (perhaps sent: repeat it with the same jti).
    */
-  submit(kind: ClientKind, request: unknown, options?: SubmitOptions): Promise<Handle>
+  submit(kind: string, request: unknown, options?: SubmitOptions): Promise<Handle>
   /**
    * Waits for a job's result; of several revisions it returns the highest one found. Rejects with `UnansweredError`
    * after `timeoutMs` (120,000). Like `call` and `bulk` it rejects with `KeyNotLiveError` if two lists of live keys in
@@ -140,7 +139,7 @@ export interface Client {
    */
   result(handle: Handle, options?: { timeoutMs?: number }): Promise<Result>
   /** `submit`, then `result`. */
-  call(kind: ClientKind, request: unknown, options?: SubmitOptions & { timeoutMs?: number }): Promise<Result>
+  call(kind: string, request: unknown, options?: SubmitOptions & { timeoutMs?: number }): Promise<Result>
   /**
    * Calls `callback` with every result and event of this results queue, except events of a type that this release
    * doesn't know, and except the refusal of an envelope whose job this client sends again in another envelope. A delivery is acknowledged when `callback` resolves, and offered again if it rejects.

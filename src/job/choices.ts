@@ -16,19 +16,6 @@ export const ROLES = [
 ] as const
 export type Role = (typeof ROLES)[number]
 
-/** The kinds of job that a client may send; the others belong to system clients. */
-export const CLIENT_KINDS = [
-  'token-create',
-  'token-update',
-  'token-lifecycle',
-  'scheme-token',
-  'reference',
-  'token-batch',
-  'transaction-batch',
-  'report',
-] as const
-export type ClientKind = (typeof CLIENT_KINDS)[number]
-
 /** The kinds that a batch may hold, as `record_kind`. */
 export const RECORD_KINDS = ['token-create', 'token-update', 'token-lifecycle', 'scheme-token', 'reference'] as const
 export type RecordKind = (typeof RECORD_KINDS)[number]
