@@ -5,7 +5,7 @@ import { type Logger, SILENT } from '../src/logger.ts'
 import type { Queues } from '../src/queue/engine.ts'
 import { openRedis } from '../src/queue/open-redis.ts'
 import { bulk } from './client/bulk.ts'
-import { openCaptureKeys } from './client/capture-keys.ts'
+import { type CurrentKeys, openCaptureKeys } from './client/capture-keys.ts'
 import { encryptCard } from './client/card.ts'
 import { type Credentials, readCredentials } from './client/client-file.ts'
 import { ASKS } from './client/composition.ts'
@@ -39,6 +39,16 @@ const CLOSE_MS = 5_000
 const ANSWER_MS = 120_000
 
 export async function connect(options: ConnectOptions): Promise<Client> {
+  return (await openClient(options)).client
+}
+
+/** A client, and the capture keys to which it encrypts now. */
+export interface OpenedClient {
+  client: Client
+  captureKeys: CurrentKeys
+}
+
+export async function openClient(options: ConnectOptions): Promise<OpenedClient> {
   const { clock = systemClock, log = SILENT, replyTo, deliveries = 50 } = options
   const { resultSets = replyTo !== undefined } = options
   const { resendMs = 60_000, unansweredMax = 10_000 } = options
@@ -88,7 +98,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     inbox ??= openInbox(queues, mailbox, receive, { concurrency: deliveries, log, ...pauses })
   }
 
-  return {
+  const client: Client = {
     clientId,
     async submit(kind, request, given = {}) {
       listen()
@@ -131,6 +141,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
       if (!options.queues) await queues.close()
     },
   }
+  return { client, captureKeys }
 }
 
 async function credentialsOf({ credentials, clientFile }: ConnectOptions): Promise<Credentials> {

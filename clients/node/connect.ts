@@ -14,7 +14,7 @@ import type {
   BulkItem as LibraryItem,
   SubmitOptions,
 } from '../../producers/client/interface.ts'
-import { connect as open } from '../../producers/client.ts'
+import { openClient } from '../../producers/client.ts'
 import type { ReferenceRequest } from '../../producers/reference.ts'
 import type { ReportRequest } from '../../producers/report.ts'
 import type { SchemeTokenRequest } from '../../producers/scheme-token.ts'
@@ -86,17 +86,18 @@ export interface ConnectOptions extends ClientOptions {
 export async function connect({ credentials: given, log, ...options }: ConnectOptions): Promise<Client> {
   if (!options.redisUrl) throw new ConnectError(`connect: \`redisUrl\` is not set. ${OVER_HTTP}`)
   const credentials = await credentialsOf(given, options.clientFile).catch(nameThePeer)
-  const library = await open({ ...options, credentials, ...(log && { log: loggerOf(log) }) }).catch(error => {
+  const opened = await openClient({ ...options, credentials, ...(log && { log: loggerOf(log) }) }).catch(error => {
     if (!(error instanceof Fault) || error.code !== 'queue_away') throw error
     throw new ConnectError(`no Redis that can be used answers at ${hostsOf(options.redisUrl)}. ${OVER_HTTP}`, error)
   })
+  const { client, captureKeys } = opened
   const deps = {
-    client: library,
+    client,
     tokenScope: credentials.tokenScope,
-    captureKey: () => credentials.captureKeys.jwe,
+    captureKey: () => captureKeys.current().jwe,
     clock: systemClock,
   }
-  return { ...library, batch: (batch, records) => sendBatch(batch, records, deps) }
+  return { ...client, batch: (batch, records) => sendBatch(batch, records, deps) }
 }
 
 async function credentialsOf(
