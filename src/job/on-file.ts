@@ -6,38 +6,53 @@ import { hasDigits, PAN_LENGTH } from '../token/pan.ts'
 import { date, isPrintable, text } from './envelope/text.ts'
 
 const PROVIDER = /^[A-Za-z0-9._-]{1,64}$/
+const COUNTRY = /^[A-Z]{2}$/
+const CURRENCY = /^[A-Z]{3}$/
+/** The most characters of each text. */
+const LENGTHS = {
+  provider: 64,
+  provider_account: 128,
+  customer_id: 128,
+  card_id: 128,
+  cardholder_name: 256,
+  network_transaction_id: 64,
+  transaction_link_id: 64,
+} as const
+const ADDRESS_LENGTHS = {
+  line1: 256,
+  line2: 256,
+  city: 128,
+  state: 128,
+  postal_code: 32,
+} as const
+/** The most network transaction ids. */
+const IDS_MAX = 50
 
 /** The members that name an owner within a token scope. */
 export const ownerFields = {
   provider: z.string().regex(PROVIDER),
-  provider_account: text(1, 128).optional(),
-  customer_id: text(1, 128).optional(),
-  card_id: text(1, 128),
+  provider_account: text(1, LENGTHS.provider_account).optional(),
+  customer_id: text(1, LENGTHS.customer_id).optional(),
+  card_id: text(1, LENGTHS.card_id),
 }
 
 const BillingAddressRequest = z.strictObject({
-  line1: text(1, 256).optional(),
-  line2: text(1, 256).optional(),
-  city: text(1, 128).optional(),
-  state: text(1, 128).optional(),
-  postal_code: text(1, 32).optional(),
-  country: z
-    .string()
-    .regex(/^[A-Z]{2}$/)
-    .optional(),
+  line1: text(1, ADDRESS_LENGTHS.line1).optional(),
+  line2: text(1, ADDRESS_LENGTHS.line2).optional(),
+  city: text(1, ADDRESS_LENGTHS.city).optional(),
+  state: text(1, ADDRESS_LENGTHS.state).optional(),
+  postal_code: text(1, ADDRESS_LENGTHS.postal_code).optional(),
+  country: z.string().regex(COUNTRY).optional(),
 })
 
 export const OnFileRequest = z.strictObject({
   ...ownerFields,
-  cardholder_name: text(1, 256).optional(),
-  network_transaction_ids: z.array(text(1, 64)).min(1).max(50).optional(),
-  network_transaction_id: text(1, 64).optional(),
-  transaction_link_id: text(1, 64).optional(),
+  cardholder_name: text(1, LENGTHS.cardholder_name).optional(),
+  network_transaction_ids: z.array(text(1, LENGTHS.network_transaction_id)).min(1).max(IDS_MAX).optional(),
+  network_transaction_id: text(1, LENGTHS.network_transaction_id).optional(),
+  transaction_link_id: text(1, LENGTHS.transaction_link_id).optional(),
   first_amount: z.int().min(0).optional(),
-  first_currency: z
-    .string()
-    .regex(/^[A-Z]{3}$/)
-    .optional(),
+  first_currency: z.string().regex(CURRENCY).optional(),
   first_date: date().optional(),
   agreement: z.enum(AGREEMENTS).optional(),
   agreed_by: z.enum(AGREED_BY).optional(),
@@ -50,27 +65,10 @@ export type OnFileRequest = z.infer<typeof OnFileRequest>
 export const OnFileRecord = OnFileRequest.extend({ billing_address: BillingAddressRequest.optional() })
 export type OnFileRecord = z.infer<typeof OnFileRecord>
 
-/** The texts that files give, and how long they may be. */
-const USUAL_TEXTS: ReadonlyMap<string, number> = new Map([
-  ['provider', 64],
-  ['provider_account', 128],
-  ['customer_id', 128],
-  ['card_id', 128],
-  ['cardholder_name', 256],
-  ['network_transaction_id', 64],
-  ['transaction_link_id', 64],
-])
-const USUAL_ADDRESS: ReadonlyMap<string, number> = new Map([
-  ['line1', 256],
-  ['line2', 256],
-  ['city', 128],
-  ['state', 128],
-  ['postal_code', 32],
-])
-const COUNTRY = /^[A-Z]{2}$/
-const CURRENCY = /^[A-Z]{3}$/
 const DATE = z.regexes.date
-const NTI = { length: 64, most: 50 }
+
+const USUAL_TEXTS: ReadonlyMap<string, number> = new Map(Object.entries(LENGTHS))
+const USUAL_ADDRESS: ReadonlyMap<string, number> = new Map(Object.entries(ADDRESS_LENGTHS))
 
 type Judge = (value: unknown) => boolean
 const isOneOf =
@@ -130,10 +128,10 @@ function judgeText(text: unknown, most: number): boolean | undefined {
 }
 
 function judgeList(list: unknown): boolean | undefined {
-  if (!Array.isArray(list) || list.length === 0 || list.length > NTI.most) return undefined
+  if (!Array.isArray(list) || list.length === 0 || list.length > IDS_MAX) return undefined
   let hasNumber = false
   for (const text of list) {
-    const found = judgeText(text, NTI.length)
+    const found = judgeText(text, LENGTHS.network_transaction_id)
     if (found === undefined) return undefined
     hasNumber ||= found
   }

@@ -66,4 +66,5 @@ export function isArmorSafe(value: string): boolean {
 export const kindName = () => z.string().regex(/^[a-z-]{1,32}$/)
 
 /** The name of a card scheme: `VISA`, `CB`, or an operator's own. */
-export const brandName = () => z.string().regex(/^[A-Z0-9_]{1,32}$/)
+export const BRAND_NAME = /^[A-Z0-9_]{1,32}$/
+export const brandName = () => z.string().regex(BRAND_NAME)

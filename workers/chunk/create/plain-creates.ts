@@ -25,6 +25,7 @@ import type { NewTokens } from '../../../src/store/token/new-tokens.ts'
 import * as tokens from '../../../src/store/token/tokens.ts'
 import { shownBin } from '../../../src/token/brand.ts'
 import { isExpired } from '../../../src/token/card.ts'
+import type { Given } from '../../../src/token/card-fields.ts'
 import { firstGivers } from '../../../src/token/newest.ts'
 import type { GivenAt } from '../../../src/token/token.ts'
 import { type NewCards, SEAL_BYTES } from '../../../src/vault/ring/new-cards.ts'
@@ -153,6 +154,16 @@ function refusable(
   })
 }
 
+/** What the record gives beside its number. */
+function givenBy({ months, years, names, more }: PlainRecords, place: number): Given {
+  const name = names[place] ?? null
+  return {
+    ...datesAt(months, years, place),
+    ...(name !== null && { cardHolderName: name }),
+    ...more[place],
+  }
+}
+
 function datesAt(months: readonly number[], years: readonly number[], place: number) {
   const [expiryMonth = 0, expiryYear = 0] = [months[place], years[place]]
   return expiryMonth === 0 ? {} : { expiryMonth, expiryYear }
@@ -174,14 +185,13 @@ function asObject(
   place: number,
   { acceptedAt }: ChunkContext,
 ): PreparedCreate {
-  const { lines, references, fields, pans, months, years, names, brands, binRanges, more, claims, givers } = records
+  const { lines, references, fields, pans, brands, binRanges, claims, givers } = records
   const pan = pans.reveal()[place] ?? ''
   const secret = new Secret(pan)
   const line = lines[place] ?? 0
   const kept = uuidTexts(pick(prints, [place]))
   const fingerprints = { kept, versions: [cards.version], known: kept, turn: cards.turn }
-  const dates = datesAt(months, years, place)
-  const name = names[place] ?? null
+  const given = givenBy(records, place)
   return {
     line,
     reference: references[place],
@@ -196,12 +206,12 @@ function asObject(
       binRange: binRanges[place] ?? null,
       ...(analyticsToken && { analyticsToken: analyticsToken(secret) }),
     },
-    given: { ...dates, ...(name !== null && { cardHolderName: name }), ...more[place] },
+    given,
     key: kept[0] ?? '',
     contract: undefined,
     claim: claims[place],
     giver: givers[place] ?? [acceptedAt, '', line],
-    presented: presentedText(dates, fingerprints),
+    presented: presentedText(given, fingerprints),
   }
 }
 
@@ -280,13 +290,11 @@ export function sealPlain(plain: PlainCreates, { work, batch }: ChunkContext): N
   return { plain, tokens, added: addedClaims(records, order, told.tokenIds) }
 }
 
-/** What the record gives, and who gives it. */
-function firstGiversAt({ months, years, names, more, givers }: PlainRecords, place: number): GivenAt {
-  const name = names[place] ?? null
-  const given = { ...datesAt(months, years, place), ...(name !== null && { cardHolderName: name }), ...more[place] }
-  const giver = givers[place]
+/** Who gives what of the record. */
+function firstGiversAt(records: PlainRecords, place: number): GivenAt {
+  const giver = records.givers[place]
   assert(giver, 'each record of a batch with `newest` has its giver')
-  return firstGivers(given, giver)
+  return firstGivers(givenBy(records, place), giver)
 }
 
 /** Undefined if none of the records gives more, so that most statements have no parameters for it. */

@@ -2,7 +2,7 @@
 
 import { z } from 'zod'
 import { isRefusal } from '../../../src/errors.ts'
-import { isPrintable } from '../../../src/job/envelope/text.ts'
+import { BRAND_NAME, isPrintable } from '../../../src/job/envelope/text.ts'
 import { nameRefusal } from '../../../src/job/pan-in-names.ts'
 import { Secret } from '../../../src/secret.ts'
 import type { BinTable } from '../../../src/token/bin.ts'
@@ -160,7 +160,6 @@ function dateOf(givenMonth: unknown, givenYear: unknown): { month: number; year:
 
 const NOTHING: MoreOfCard = {}
 const SEQUENCE = /^\d{1,3}$/
-const BRAND = /^[A-Z0-9_]{1,32}$/
 const DATE = z.regexes.date
 
 /** `NOTHING` if nothing more is given; undefined for what mustn't stand in columns. */
@@ -187,7 +186,7 @@ function moreOfToken(request: Members): MoreOfCard | undefined {
   const { card_brand: cardBrand, token_type: tokenType, token_expiry_date: tokenExpiryDate } = request
   let more = NOTHING
   if (cardBrand !== undefined) {
-    if (typeof cardBrand !== 'string' || !BRAND.test(cardBrand)) return undefined
+    if (typeof cardBrand !== 'string' || !BRAND_NAME.test(cardBrand)) return undefined
     more = { ...more, cardBrand }
   }
   if (tokenType !== undefined) {
