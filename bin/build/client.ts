@@ -1,9 +1,8 @@
 // The package `tokenmill-client`. The sources are the checkout's own; what is emitted needs nothing of the checkout.
-import { execFile } from 'node:child_process'
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
+import { compile } from './compile.ts'
 import type { Needs } from './shrinkwrap.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -42,11 +41,7 @@ export async function buildClient(folder = PACKAGE): Promise<void> {
   const dist = join(folder, 'dist')
   rmSync(dist, { recursive: true, force: true })
   if (folder !== PACKAGE) for (const name of COPIED) cpSync(join(PACKAGE, name), join(folder, name))
-  const tsc = join(ROOT, 'node_modules/.bin/tsc')
-  const words = ['-p', PACKAGE, '--outDir', dist, '--pretty', 'false']
-  await promisify(execFile)(tsc, words).catch(({ stdout }: { stdout?: string }) => {
-    throw new Error(`the sources do not compile:\n${stdout}`)
-  })
+  await compile(PACKAGE, dist)
   const declared = readdirSync(dist, { recursive: true, encoding: 'utf8' })
     .filter(name => name.endsWith('.d.ts'))
     .map(name => join(dist, name))
@@ -63,13 +58,17 @@ export function surfaceIn(folder: string): string {
   const dist = join(folder, 'dist')
   const names = readdirSync(dist, { recursive: true, encoding: 'utf8' })
   return names
-    .filter(name => SURFACE.test(name))
+    .filter(name => SURFACE.some(pattern => pattern.test(name)))
     .sort()
     .map(name => `// ${name}\n${withoutComments(textOf(join(dist, name)))}`)
     .join('\n')
 }
-const SURFACE =
-  /^(clients\/node\/(connect|connect-http|exports|log)|producers\/.*(interface|error|errors|records)|producers\/http\/messages\/.*|src\/job\/(answer\/result|outcome|problem))\.d\.ts$/
+const SURFACE = [
+  /^clients\/node\/(connect|connect-http|exports|log)\.d\.ts$/,
+  /^producers\/.*(interface|error|errors|records)\.d\.ts$/,
+  /^producers\/http\/messages\/.*\.d\.ts$/,
+  /^src\/job\/(answer\/result|outcome|problem)\.d\.ts$/,
+]
 
 function withoutComments(declarations: string): string {
   return declarations.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*(\/\/.*)?\n/gm, '')

@@ -1,10 +1,9 @@
 // The tree of the package that others install: the paths of the checkout, with JavaScript for TypeScript. The packages that
 // it needs have the versions of package-lock.json. Nothing is installed or published here.
-import { execFile } from 'node:child_process'
 import { chmodSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
+import { compile } from './compile.ts'
 import { type Lock, licencesOf, type Needs, shrinkwrapOf } from './shrinkwrap.ts'
 
 interface CheckoutManifest extends Needs {
@@ -49,7 +48,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 /** Writes the tree into the folder `out`, whose former content goes. Throws if the sources don't compile. */
 export async function stage(out: string): Promise<void> {
   rmSync(out, { recursive: true, force: true })
-  await compile(out)
+  await compile(join(root, 'tsconfig.server.json'), out)
   for (const path of COPIED)
     cpSync(join(root, path), join(out, path), {
       recursive: true,
@@ -86,14 +85,6 @@ export function serverManifest() {
     peerDependencies: peers,
     peerDependenciesMeta: Object.fromEntries(Object.keys(peers).map(peer => [peer, { optional: true }])),
   }
-}
-
-async function compile(out: string): Promise<void> {
-  const tsc = join(root, 'node_modules/.bin/tsc')
-  const words = ['-p', join(root, 'tsconfig.server.json'), '--outDir', out, '--pretty', 'false']
-  await promisify(execFile)(tsc, words).catch(({ stdout }: { stdout?: string }) => {
-    throw new Error(`the sources do not compile:\n${stdout}`)
-  })
 }
 
 const readJson = <T>(path: string) => JSON.parse(readFileSync(join(root, path), 'utf8')) as T

@@ -21,8 +21,7 @@ export type {
   GivenCredentials,
   Handle,
 } from '../../producers/client/interface.ts'
-export { WaitError } from '../../producers/http-client/http-client.ts'
-export { HttpError, NoAnswerError } from '../../producers/http-client/http-error.ts'
+export { HttpError, NoAnswerError, WaitError } from '../../producers/http-client/http-error.ts'
 export type * from '../../producers/http-client/interface.ts'
 export { ConfigError } from '../../src/config.ts'
 export { Fault } from '../../src/errors.ts'

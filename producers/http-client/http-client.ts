@@ -10,7 +10,7 @@ import { type HttpCredentials, readHttpCredentials, takeHttpCredentials } from '
 import type { CardToEncrypt } from '../client/interface.ts'
 import { openTrustedKeys } from '../client/trusted-keys.ts'
 import { basic, bearer } from './authorization.ts'
-import { HttpError } from './http-error.ts'
+import { HttpError, WaitError } from './http-error.ts'
 import type { BatchBody, HttpClient, HttpOptions, OperationRecord, ReadOptions, WriteOptions } from './interface.ts'
 import { type Asked, openRequests, type Requests } from './requests.ts'
 import { sendBatch } from './send-batch.ts'
@@ -225,15 +225,6 @@ function deadline(clock: Clock, timeoutMs: number) {
       if (clock() + ms >= endsAt) throw new WaitError(what, timeoutMs)
       await requests.pause(ms)
     },
-  }
-}
-
-/** The wait ended before what was waited for, which goes on. */
-export class WaitError extends Error {
-  override name = 'WaitError'
-
-  constructor(what: string, timeoutMs: number) {
-    super(`${what} has not ended within ${timeoutMs} ms. It goes on: wait for it again.`)
   }
 }
 

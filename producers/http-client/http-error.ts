@@ -59,6 +59,15 @@ export class NoAnswerError extends Error {
   }
 }
 
+/** The wait ended before what was waited for, which goes on. */
+export class WaitError extends Error {
+  override name = 'WaitError'
+
+  constructor(what: string, timeoutMs: number) {
+    super(`${what} has not ended within ${timeoutMs} ms. It goes on: wait for it again.`)
+  }
+}
+
 function textOf(answered: Answered): string {
   const { asked, status, message, details = {} } = answered
   const fields = Object.entries(details).map(([field, { code }]) => `${field}: ${code}`)

@@ -25,8 +25,7 @@ const HANDS_ON: Record<string, string> = {
   'cli/commands/submit.ts': 'to the run',
   'cli/commands/operate/look.ts': 'whether the terminal is this process’s own',
   'src/embedded/command.ts': 'reads those of a program that it has started',
-  'bin/build/client.ts': 'reads that of the compiler',
-  'bin/build/stage.ts': 'reads that of the compiler',
+  'bin/build/compile.ts': 'reads that of the compiler',
   'bin/pictures.ts': 'reads those of a command that it has started',
 }
 

@@ -18,7 +18,11 @@ function resultAt(created: CreatedRecords, at: number): string {
   const month = expiryMonths[at]
   const dated = month === 0 ? '' : `,"expiry_month":${month},"expiry_year":${expiryYears[at]}`
   const claimed = isAdded[at] ? '"reference_outcome":"ADDED",' : ''
-  return `{"line":${lines[at]},"outcome":"CREATED","code":200,${named}${claimed}"reuse_token":"${formatReuseToken(tokenIds[at] ?? '')}","bin":"${bins[at]}","last_four":"${lastFours[at]}"${dated}${branded}}`
+  const token = formatReuseToken(tokenIds[at] ?? '')
+  return (
+    `{"line":${lines[at]},"outcome":"CREATED","code":200,${named}${claimed}"reuse_token":"${token}",` +
+    `"bin":"${bins[at]}","last_four":"${lastFours[at]}"${dated}${branded}}`
+  )
 }
 
 /** JSON of the record in the form that the receipt stores. */

@@ -76,7 +76,10 @@ const GIVEN: Readonly<Record<string, Input>> = {
 
 const orNull = (value: number) => (value === 0 ? null : value)
 
-/** The values that are the same in all rows. A column that is neither here nor a parameter is null. `next`: the first parameter behind the arrays. */
+/**
+ * The values that are the same in all rows. A column that is neither here nor a parameter is null. `next`: the first
+ * parameter behind the arrays.
+ */
 const sameFrom = (next: number): Readonly<Record<string, string>> => ({
   token_scope: `$${next}::uuid`,
   created_at: `$${next + 1}::timestamptz`,
