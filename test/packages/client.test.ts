@@ -223,11 +223,9 @@ describe.skipIf(!redisUrl())('a program of docs/upstream.md', () => {
     const lines = readFileSync(join(cwd, 'results.ndjson'), 'utf8').trimEnd().split('\n')
     const results = lines.map(line => JSON.parse(line) as { reference: string; outcome: string; token: string })
     expect(kills).toBeGreaterThan(0)
-    const byName = new Map(results.map(one => [one.reference, one]))
-    expect(byName.size).toBe(size)
+    expect(new Set(results.map(({ reference }) => reference)).size).toBe(size)
     expect(new Set(results.map(({ token }) => token)).size).toBe(size)
     expect([...new Set(results.map(({ outcome }) => outcome))]).toEqual(['CREATED'])
-    // A program that is killed between its two files has the results of a piece once more, in the same words.
-    for (const one of results) expect(byName.get(one.reference)).toEqual(one)
+    expect(results).toHaveLength(size)
   })
 })
