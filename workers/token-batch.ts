@@ -110,7 +110,7 @@ export function openTokenBatch({
       const { context, known, creates, plain, provisioned, changes, schemes, releases, acted } = prepared
       const made = context.batch
         ? await decideCreates({ prepared: creates, plain, provisioned }, context, deps)
-        : await decideDryRun(creates, context, deps)
+        : await decideDryRun({ prepared: creates, plain }, context, deps)
       const changed = await decideChanges(changes, context, deps, acted)
       const asked = await schemeRecords?.decide(schemes, acted, context, deps)
       const released = decideReleases(releases, context, deps)
@@ -161,7 +161,8 @@ async function prepare(
   const batched = await contextOf(work, begun.records, deps, { ...selection, form, hasSealed })
   if (isRefusal(batched)) return batched
   // Each record of a cancelled batch is answered as an object.
-  const plain = batched.batch?.cancelledAt === null ? mixed?.plain : undefined
+  const isCancelled = batched.batch !== undefined && batched.batch.cancelledAt !== null
+  const plain = isCancelled ? undefined : mixed?.plain
   const read = mixed && !plain ? readRecords(plaintext, request, schema, form) : begun
   if (isRefusal(read)) return read
   const { records, cards } = read

@@ -66,7 +66,7 @@ describeStore('a result that waited', engine => {
       tracer: told,
       signing: () => ({ key, newKeys: [] }),
       metrics: openWorkerMetrics(registry, CATALOGUE),
-      bodyOf: async ({ body }) => (body === null ? 'gone' : { body }),
+      bodyOf: async ({ body }) => (body === null ? 'gone' : { body, inColumns: false }),
     })
     const receiptId = randomUUID()
     const resultId = resultIdOf(receiptId, 1)

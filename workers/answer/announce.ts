@@ -15,6 +15,7 @@ import { readTraceparent, type TraceContext, traceparentOf } from '../../src/tra
 import type { Span, Tracer } from '../../src/trace/tracer.ts'
 import type { WorkerMetrics } from '../metrics/metrics.ts'
 import { type Message, openDeliver, seal } from './deliver.ts'
+import type { ResultText } from './result-text.ts'
 
 /** The limits of one results queue, in deliveries and bytes; further results wait in the store. */
 export const RESULTS = { unreadMax: 1000, unreadBytesMax: 64 * 1024 * 1024 } as const
@@ -46,7 +47,7 @@ export interface Announcer {
  * What is told of an outbox row. `gone`: it points to a receipt that retention has erased. `unproved`: tokenmill didn't write the row,
  * or its receipt, as it is.
  */
-export type RowBody = { body: string } | 'gone' | 'unproved'
+export type RowBody = Pick<ResultText, 'body' | 'inColumns'> | 'gone' | 'unproved'
 
 export interface AnnouncerOptions {
   store: Store
@@ -204,7 +205,7 @@ export function openAnnouncer(options: AnnouncerOptions): Announcer {
         const read = bodies[index]
         if (read?.status === 'rejected') throw read.reason
         if (read === undefined || read.value === 'gone') return true
-        return read.value === 'unproved' ? 'unproved' : send({ ...row, body: read.value.body })
+        return read.value === 'unproved' ? 'unproved' : send({ ...row, ...read.value })
       }),
     )
   }

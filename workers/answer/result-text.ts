@@ -28,8 +28,10 @@ export interface ResultHead {
 /** What a receipt says of that. It doesn't say what its envelope asked for. */
 export type StoredHead = Omit<ResultHead, 'answers'>
 
-/** What a result says of a chunk. A text is put into the result as it is; `columns` stand only beside such a text. */
-/** The records of a chunk, as its result tells of them. */
+/**
+ * The records of a chunk, as its result tells of them. A text is put into the result as it is; `columns` stand only
+ * beside such a text.
+ */
 export interface ToldRecords {
   /** A text: their JSON. */
   records: RecordResult[] | string
@@ -42,6 +44,8 @@ export type ToldAnswer = SingleAnswer | ToldRecords
 export interface ResultText {
   resultId: string
   body: string
+  /** It tells of records in columns. */
+  inColumns: boolean
 }
 
 export function resultOf(head: ResultHead, answer: ToldAnswer): ResultText {
@@ -68,14 +72,15 @@ export function resultOf(head: ResultHead, answer: ToldAnswer): ResultText {
     ...(error ? { error } : {}),
     ...(records && typeof records !== 'string' ? recordsOf(retell, records) : {}),
   })
-  const inColumns = columns === undefined ? '' : `,"columns":${columns}`
-  const told = typeof records === 'string' ? `,"records":${records}${inColumns}` : ''
+  const inColumns = typeof records === 'string' && columns !== undefined
+  const beside = inColumns ? `,"columns":${columns}` : ''
+  const told = typeof records === 'string' ? `,"records":${records}${beside}` : ''
   const tail = JSON.stringify({
     attempt,
     accepted_at: new Date(acceptedAt).toISOString(),
     completed_at: new Date(completedAt).toISOString(),
   })
-  return { resultId: id, body: `${first.slice(0, -1)}${told},${tail.slice(1)}` }
+  return { resultId: id, inColumns, body: `${first.slice(0, -1)}${told},${tail.slice(1)}` }
 }
 
 /** For some kinds a result lists only the records without effect, and counts the others. */

@@ -61,6 +61,12 @@ async function recordsOf(outcomes: string, store: Store) {
   return unpacked.map(record => toResultAgain(record, found))
 }
 
+/** Whether the result tells of records in columns: so does that of a dry run, which is stored as it was told. */
+function isInColumns(body: string): boolean {
+  const { columns } = JSON.parse(body) as { columns?: unknown }
+  return columns !== undefined
+}
+
 /** What is told of an outbox row, if tokenmill wrote it, and its receipt, as they are. */
 export async function bodyOfRow(
   row: OutboxRow,
@@ -71,7 +77,7 @@ export async function bodyOfRow(
     onUnproved('outbox', row.outboxId)
     return 'unproved'
   }
-  if (row.body !== null) return { body: row.body }
+  if (row.body !== null) return { body: row.body, inColumns: isInColumns(row.body) }
   const receipt = await receipts.find(readers.store, row.receiptId)
   if (!receipt) return 'gone'
   if (!isProved(ring, receipt)) {

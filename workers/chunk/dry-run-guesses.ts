@@ -14,6 +14,8 @@ export interface DryRunGuesses {
    * could tell such cards apart.
    */
   isSpent(guess: Guess): boolean
+  /** Whether the misses of these digits may reach the limit if all that `load` was asked for miss. */
+  isNear(guess: Guess): boolean
   miss(guess: Guess): void
   /** The misses of this chunk. */
   effect(): Effect
@@ -22,10 +24,12 @@ export interface DryRunGuesses {
 export function openDryRunGuesses({ store, settings, metrics }: Deps): DryRunGuesses {
   const { guessesMax } = settings
   const loaded = new Map<string, number>()
+  const wantedOf = new Map<string, number>()
   const missed: Guess[] = []
   const missesOf = (guess: Guess) => loaded.get(keyOf(guess)) ?? 0
   return {
     async load(wanted) {
+      for (const guess of wanted) wantedOf.set(keyOf(guess), (wantedOf.get(keyOf(guess)) ?? 0) + 1)
       const unknown = wanted.filter(guess => !loaded.has(keyOf(guess)))
       const misses = await guesses.countAll(store, unknown)
       for (const [index, guess] of unknown.entries()) loaded.set(keyOf(guess), misses[index] ?? 0)
@@ -35,6 +39,7 @@ export function openDryRunGuesses({ store, settings, metrics }: Deps): DryRunGue
       if (isSpent) metrics.guesses.inc({ mode: 'dry-run' })
       return isSpent
     },
+    isNear: guess => missesOf(guess) + (wantedOf.get(keyOf(guess)) ?? 0) >= guessesMax,
     miss(guess) {
       loaded.set(keyOf(guess), missesOf(guess) + 1)
       missed.push(guess)

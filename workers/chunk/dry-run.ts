@@ -3,6 +3,9 @@
 // also tells which cards have a token.
 import { refuse } from '../../src/errors.ts'
 import * as dryRuns from '../../src/store/batch/dry-runs.ts'
+import { pick, uuidBytes } from '../../src/store/binary.ts'
+import type { Db } from '../../src/store/pool.ts'
+import type { StoredReference } from '../../src/store/reference/source-references.ts'
 import * as references from '../../src/store/reference/source-references.ts'
 import * as cardPhases from '../../src/store/token/card-phases.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
@@ -14,30 +17,44 @@ import { withFormer } from './batch.ts'
 import type { ChunkContext } from './chunk.ts'
 import { ownersOf } from './claims.ts'
 import { cardsOf, type DecidedCreates } from './create/creates.ts'
+import { byLine, type PlainCreates, placesOf, setApart, setKnownApart } from './create/plain-creates.ts'
+import { guessesAt, predictPlain, scratchOf } from './create/plain-dry-run.ts'
 import { type DryRunGuesses, openDryRunGuesses } from './dry-run-guesses.ts'
 import { fold, type PreparedCreate, rejected } from './fold.ts'
 import { openOlderClaims } from './older-claims.ts'
 import { openRelinks } from './relinks.ts'
 import { predictClaims } from './save-claims.ts'
 
+/** The creates of a chunk. */
+interface Creates {
+  prepared: readonly PreparedCreate[]
+  /** Those that are worked in columns. */
+  plain: PlainCreates | undefined
+}
+
 export async function decideDryRun(
-  prepared: readonly PreparedCreate[],
+  { prepared: others, plain: columns }: Creates,
   begun: ChunkContext,
   deps: Deps,
 ): Promise<DecidedCreates> {
-  if (prepared.length === 0) return { save: async () => ({ outcomes: [], created: undefined }) }
-  const stored = await findByCards(deps.store, cardsOf(prepared))
+  if (others.length === 0 && !columns) return { save: async () => ({ outcomes: [], created: undefined }) }
   const { work } = begun
+  const { chunk } = work.request
   const run = runOf(work.claims.jti)
-  const prints = await pinnedPrints(run, prepared, deps)
-  const seen = await dryRuns.findScratch(deps.store, run, work.request.chunk, [...prints.values()])
+  const version = await dryRuns.pinVersion(deps.store, run, deps.ring.cardPhase().writes[0] ?? 1)
+  const creates = ofVersion(version, { prepared: others, plain: columns }, begun)
+  const { stored, known, ...found } = await findKnown(creates, deps.store, begun)
+  const printsOf = (some: readonly PreparedCreate[]) => pinnedPrints(some, version, deps)
+  const asked = [uuidBytes([...printsOf(found.prepared).values()]), printsIn(found.plain)]
+  const seen = await dryRuns.findScratch(deps.store, run, chunk, Buffer.concat(asked))
+  const guesses = openDryRunGuesses(deps)
+  const { prepared, plain } = await setDecisionsApart(found, { seen, guesses }, begun)
+  const prints = printsOf(prepared)
   for (const { key, facts } of prepared) {
     const row = seen.get(prints.get(key) ?? '')
-    if (row) stored.set(key, { ...row, givenAt: row.givenAt ?? null, cards: facts.fingerprints.kept, sealed: null })
+    if (row) stored.set(key, { ...row, cards: facts.fingerprints.kept, sealed: null })
   }
-  const guesses = openDryRunGuesses(deps)
-  const { allowed, refused } = await withinLimit(prepared, stored, guesses, work.client.clientId)
-  const known = await references.findByOwners(deps.store, ownersOf(allowed))
+  const { allowed, refused } = withinLimit(prepared, stored, guesses, work.client.clientId)
   const context = await withFormer({ stored, known }, begun, deps)
   const older = await openOlderClaims(allowed, { stored, known }, context, deps)
   const relinks = await openRelinks(stored, known, context, deps)
@@ -47,26 +64,78 @@ export async function decideDryRun(
     const fp = prints.get(key)
     return fp === undefined ? [] : { fp, row: scratchOf(row), isSeen: seen.has(fp) }
   })
+  const predicted = plain && predictPlain(plain, context)
+  if (plain) for (const guess of guessesAt(plain, begun)) guesses.miss(guess)
+  const turns = new Set(prepared.map(({ facts }) => facts.fingerprints.turn))
+  if (plain) turns.add(plain.cards.turn)
   return {
     save: async db => {
       // In another phase a card might be known under a version that wasn't looked for, and would be counted as a miss.
-      for (const turn of new Set(prepared.map(({ facts }) => facts.fingerprints.turn)))
-        await cardPhases.assertTurn(db, turn)
-      await dryRuns.saveScratch(db, run, work.request.chunk, entries)
+      for (const turn of turns) await cardPhases.assertTurn(db, turn)
+      await dryRuns.saveScratch(db, run, chunk, [...entries, ...(predicted?.entries ?? [])])
       await writeEffects(db, [guesses.effect()], deps)
       const beyond = refused.map(one => rejected(one, refuse('guesses', one.field)))
-      return { outcomes: [...outcomes, ...beyond], created: undefined }
+      return { outcomes: [...outcomes, ...beyond], created: predicted?.created }
     },
   }
 }
 
+/** All creates as objects, if the columns' fingerprints are of another version than those that the run keeps. */
+function ofVersion(version: number, { prepared, plain }: Creates, context: ChunkContext): Creates {
+  if (!plain || plain.cards.version === version) return { prepared, plain }
+  return { prepared: byLine(prepared, setApart(plain, new Set(plain.order), context).prepared), plain: undefined }
+}
+
+interface FoundCreates extends Creates {
+  /** The tokens of the creates' cards, by card. */
+  stored: Map<string, StoredToken>
+  /** The references of their owners, by `ownerKey`. */
+  known: ReadonlyMap<string, StoredReference>
+}
+
+/** Records whose cards have tokens, or whose owners have references, become objects. */
+async function findKnown({ prepared, plain }: Creates, db: Db, context: ChunkContext): Promise<FoundCreates> {
+  const [stored, known, apart] = await Promise.all([
+    findByCards(db, cardsOf(prepared)),
+    references.findByOwners(db, ownersOf(prepared)),
+    plain && setKnownApart(plain, db, context),
+  ])
+  if (!apart) return { prepared, plain, stored, known }
+  return {
+    prepared: byLine(prepared, apart.prepared),
+    plain: apart.plain,
+    stored: new Map([...stored, ...apart.stored]),
+    known: new Map([...known, ...apart.references]),
+  }
+}
+
+const printsIn = (plain: PlainCreates | undefined) => (plain ? pick(plain.prints, plain.order) : Buffer.alloc(0))
+
+/**
+ * Records whose cards another chunk of the run has seen, or whose digits may reach the limit of guesses with this chunk,
+ * become objects.
+ */
+async function setDecisionsApart(
+  { prepared, plain }: Creates,
+  { seen, guesses }: { seen: ReadonlyMap<string, unknown>; guesses: DryRunGuesses },
+  context: ChunkContext,
+): Promise<Creates> {
+  const { clientId } = context.work.client
+  const ofObjects = prepared.map(({ scope, facts }) => guessOf(clientId, scope.tokenScope, facts))
+  const ofPlain = plain ? guessesAt(plain, context) : []
+  await guesses.load([...ofObjects, ...ofPlain])
+  if (!plain) return { prepared, plain }
+  const near = ofPlain.flatMap((guess, index) => (guesses.isNear(guess) ? (plain.order[index] ?? []) : []))
+  const apart = setApart(plain, new Set([...placesOf([...seen.keys()], plain), ...near]), context)
+  return { prepared: byLine(prepared, apart.prepared), plain: apart.plain }
+}
+
 /** The fingerprints by which the dry run knows the cards, by card: all under one version, also after a rotation of the key. */
-async function pinnedPrints(
-  run: string,
+function pinnedPrints(
   prepared: readonly PreparedCreate[],
-  { store, ring }: Pick<Deps, 'store' | 'ring'>,
-): Promise<ReadonlyMap<string, string>> {
-  const version = await dryRuns.pinVersion(store, run, ring.cardPhase().writes[0] ?? 1)
+  version: number,
+  { ring }: Pick<Deps, 'ring'>,
+): ReadonlyMap<string, string> {
   return new Map(
     prepared.map(({ key, facts, pan, scope, contract }) => {
       const isFirst = facts.fingerprints.versions[0] === version
@@ -75,22 +144,16 @@ async function pinnedPrints(
   )
 }
 
-function scratchOf(token: StoredToken): dryRuns.ScratchRow {
-  const { cards: _, storedCards: __, link: ___, sealed: ____, ...row } = token
-  return row
-}
-
 /**
  * Divides the records, in file order. The first record of a card is refused once the misses of its digits have reached
  * the limit; each record after an allowed one of the same card is allowed.
  */
-async function withinLimit(
+function withinLimit(
   prepared: readonly PreparedCreate[],
   stored: ReadonlyMap<string, StoredToken>,
   guesses: DryRunGuesses,
   clientId: string,
-): Promise<{ allowed: PreparedCreate[]; refused: PreparedCreate[] }> {
-  await guesses.load(prepared.map(({ scope, facts }) => guessOf(clientId, scope.tokenScope, facts)))
+): { allowed: PreparedCreate[]; refused: PreparedCreate[] } {
   const asked = new Set<string>()
   const allowed: PreparedCreate[] = []
   const refused: PreparedCreate[] = []

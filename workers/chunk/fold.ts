@@ -287,7 +287,8 @@ function keyless(record: PreparedCreate, refusal: Refusal): KeyedOutcome {
   return { ...rejected(record, refusal), token: undefined, key: '', claim: undefined, tokenId: undefined }
 }
 
-function policyOf({ work, batch, acceptedAt, former }: ChunkContext) {
+/** What the rules must know of the batch. */
+export function policyOf({ work, batch, acceptedAt, former }: ChunkContext) {
   const policy = work.request.policy
   return {
     batchNo: batch?.batchNo ?? 0,

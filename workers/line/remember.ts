@@ -72,8 +72,7 @@ export async function remember(decided: Decided, deps: LineDeps): Promise<End> {
 
 function messageOf(work: Work<unknown>, answer: JobAnswer, { row, outboxId, revision }: WrittenSingle): Message {
   const result = resultOf({ ...headOf(work, row.completedAt), revision }, toldOf(answer, row.reversal ?? 'NONE'))
-  const inColumns = 'columns' in answer && answer.columns !== undefined
-  return { ...addressOf(work), outboxId, revision, ...result, inColumns }
+  return { ...addressOf(work), outboxId, revision, ...result }
 }
 
 /** Undefined for a probe. */

@@ -11,7 +11,7 @@ import { inOrder } from '../record-columns.ts'
 export const CreatedColumns = z.object({
   /** The line numbers of the records in the source; they grow. */
   line: z.array(z.int().min(1)),
-  /** The 27 characters of each reuse token, one after the other. */
+  /** The 27 characters of each reuse token, one after the other; empty for a dry run, as is all that tells of the card. */
   reuse_token: z.string(),
   bin: z.array(z.string()),
   /** Four digits for each record, with a comma between two records: digits alone, or with blanks, could look like a card number. */
@@ -48,6 +48,8 @@ export interface CreatedRecords {
   isAdded: readonly boolean[]
   /** The places in the order of their lines; a place that isn't among them made no token after all. */
   byLine: readonly number[]
+  /** False for a dry run: an answer tells neither of tokens nor of cards. */
+  isNamed: boolean
 }
 
 const TOKEN_CHARS = 27
@@ -57,17 +59,34 @@ const LAST_FOUR_STEP = LAST_FOUR_CHARS + 1
 
 /** `others`: the places in the chunk of the other records. */
 export function createdColumns(created: CreatedRecords, others: readonly number[]): CreatedColumns {
-  const { ids, bins, lastFours, expiryMonths, expiryYears, brands, isAdded, byLine } = created
+  const { isAdded, byLine } = created
   return {
     line: byLine.map(place => created.lines[place] ?? 0),
+    ...(created.isNamed ? cardColumns(created) : NO_CARDS),
+    reference_outcome: column(byLine.map(place => (isAdded[place] ? 'ADDED' : ''))),
+    others: [...others],
+  }
+}
+
+type CardColumns = Omit<CreatedColumns, 'line' | 'reference_outcome' | 'others'>
+
+const NO_CARDS: CardColumns = {
+  reuse_token: '',
+  bin: [''],
+  last_four: '',
+  expiry_month: [0],
+  expiry_year: [0],
+  brand: [''],
+}
+
+function cardColumns({ ids, bins, lastFours, expiryMonths, expiryYears, brands, byLine }: CreatedRecords): CardColumns {
+  return {
     reuse_token: formatReuseTokens(ids, byLine),
     bin: column(byLine.map(place => bins[place] ?? '')),
     last_four: byLine.map(place => lastFours[place]).join(','),
     expiry_month: column(byLine.map(place => expiryMonths[place] ?? 0)),
     expiry_year: column(byLine.map(place => expiryYears[place] ?? 0)),
     brand: column(byLine.map(place => brands[place] ?? '')),
-    reference_outcome: column(byLine.map(place => (isAdded[place] ? 'ADDED' : ''))),
-    others: [...others],
   }
 }
 
@@ -86,9 +105,9 @@ function createdAt(columns: CreatedColumns, at: number): RecordResult {
     code: 200,
     reference: undefined,
     reference_outcome: valueAt(reference_outcome, at) || undefined,
-    reuse_token: reuse_token.slice(at * TOKEN_CHARS, (at + 1) * TOKEN_CHARS),
-    bin: valueAt(bin, at),
-    last_four: last_four.slice(at * LAST_FOUR_STEP, at * LAST_FOUR_STEP + LAST_FOUR_CHARS),
+    reuse_token: reuse_token.slice(at * TOKEN_CHARS, (at + 1) * TOKEN_CHARS) || undefined,
+    bin: valueAt(bin, at) || undefined,
+    last_four: last_four.slice(at * LAST_FOUR_STEP, at * LAST_FOUR_STEP + LAST_FOUR_CHARS) || undefined,
     expiry_month: valueAt(expiry_month, at) || undefined,
     expiry_year: valueAt(expiry_year, at) || undefined,
     brand: valueAt(brand, at) || undefined,

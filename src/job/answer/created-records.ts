@@ -11,18 +11,19 @@ const ADDED = REFERENCE_OUTCOMES.indexOf('ADDED')
 
 /** JSON of the record's result. */
 function resultAt(created: CreatedRecords, at: number): string {
-  const { lines, references, tokenIds, bins, lastFours, expiryMonths, expiryYears, brands, isAdded } = created
-  const named = references[at] === undefined ? '' : `"reference":${JSON.stringify(references[at])},`
+  const { lines, references, isAdded } = created
+  const named = references[at] === undefined ? '' : `,"reference":${JSON.stringify(references[at])}`
+  const claimed = isAdded[at] ? ',"reference_outcome":"ADDED"' : ''
+  return `{"line":${lines[at]},"outcome":"CREATED","code":200${named}${claimed}${created.isNamed ? cardAt(created, at) : ''}}`
+}
+
+function cardAt({ tokenIds, bins, lastFours, expiryMonths, expiryYears, brands }: CreatedRecords, at: number): string {
   const brand = brands[at] ?? null
   const branded = brand === null ? '' : `,"brand":${JSON.stringify(brand)}`
   const month = expiryMonths[at]
   const dated = month === 0 ? '' : `,"expiry_month":${month},"expiry_year":${expiryYears[at]}`
-  const claimed = isAdded[at] ? '"reference_outcome":"ADDED",' : ''
   const token = formatReuseToken(tokenIds[at] ?? '')
-  return (
-    `{"line":${lines[at]},"outcome":"CREATED","code":200,${named}${claimed}"reuse_token":"${token}",` +
-    `"bin":"${bins[at]}","last_four":"${lastFours[at]}"${dated}${branded}}`
-  )
+  return `,"reuse_token":"${token}","bin":"${bins[at]}","last_four":"${lastFours[at]}"${dated}${branded}`
 }
 
 /** JSON of the record in the form that the receipt stores. */

@@ -1,5 +1,6 @@
 // The data that dry runs store: how many rows each client has sent per day, and the cards that a run has seen.
-import { texts } from '../columns.ts'
+import type { TokenRow } from '../../token/token.ts'
+import { texts, uuidBytes, uuids } from '../binary.ts'
 import { type Db, LostRace } from '../pool.ts'
 import type { StoredToken } from '../token/tokens.ts'
 
@@ -17,12 +18,34 @@ returning rows`,
 }
 
 /** A token's row without its number and fingerprints. */
-export type ScratchRow = Omit<StoredToken, 'cards' | 'storedCards' | 'link' | 'sealed'>
+export type ScratchRow = Omit<TokenRow, 'cards' | 'link' | 'sealed'> & Pick<StoredToken, 'sealVersion'>
 
-/** The literal of a bytea array with these fingerprints. */
-function bytesOf(fps: readonly string[]): string {
-  return texts(fps.map(fp => `\\x${fp.replaceAll('-', '')}`))
-}
+/** Members that are null aren't stored. */
+type StoredRow = Partial<ScratchRow>
+
+/** What a row says of the members that it leaves out. */
+const ABSENT = {
+  suspendedReason: null,
+  bin: null,
+  lastFour: null,
+  expiryMonth: null,
+  expiryYear: null,
+  cardHolderName: null,
+  cardHolderEmail: null,
+  cardSequence: null,
+  startMonth: null,
+  startYear: null,
+  brand: null,
+  cardBrand: null,
+  binRange: null,
+  analyticsToken: null,
+  thirdParty: null,
+  tokenExpiryDate: null,
+  lastReceipt: null,
+  mark: null,
+  givenAt: null,
+  sealVersion: null,
+} satisfies StoredRow
 
 /**
  * The version of the fingerprint key under which this dry run keeps its cards: `version`, if this is its first chunk, else
@@ -49,35 +72,50 @@ limit 1`,
   return rows[0]?.version ?? pinVersion(db, run, version)
 }
 
-/** The rows that other chunks of this dry run would have left for these cards, by fingerprint. */
+/** The rows that other chunks of this dry run would have left for these cards, by fingerprint. `prints`: 16 bytes each. */
 export async function findScratch(
   db: Db,
   run: string,
   chunk: number,
-  fps: readonly string[],
+  prints: Buffer,
 ): Promise<Map<string, ScratchRow>> {
-  const { rows } = await db.query<{ card: string; row: ScratchRow }>({
-    text: `select encode(found.fingerprint, 'hex')::uuid as card, found.row
-from unnest($2::bytea[]) as wanted(card)
-cross join lateral (select fingerprint, row from tokenmill.scratch where run = $1 and fingerprint = wanted.card and chunk <> $3 limit 1) as found`,
-    values: [run, bytesOf(fps), chunk],
+  const { rows } = await db.query<{ card: string; row: StoredRow }>({
+    name: 'scratch-find',
+    text: `select
+  found.fingerprint as card,
+  found.row
+from unnest($2::uuid[]) as wanted(card)
+cross join lateral (
+  select
+    fingerprint,
+    row
+  from tokenmill.scratch
+  where run = $1 and fingerprint = wanted.card and chunk <> $3
+  limit 1
+) as found`,
+    values: [run, uuids(prints), chunk],
   })
-  return new Map(rows.map(({ card, row }) => [card, row]))
+  return new Map(rows.map(({ card, row }) => [card, { ...ABSENT, ...row } as ScratchRow]))
+}
+
+/** What a chunk of a dry run would leave for a card. */
+export interface ScratchEntry {
+  /** The card's fingerprint. */
+  fp: string
+  row: ScratchRow
+  /** The chunk has read the row that another chunk stored for this card, and replaces it. */
+  isSeen: boolean
 }
 
 /**
- * Stores the rows that this chunk would leave. `isSeen`: the chunk has read the row that another chunk stored for this
- * card, and replaces it. Throws LostRace if another chunk stored a row for a card after this chunk had looked.
+ * Stores the rows that this chunk would leave. Throws LostRace if another chunk stored a row for a card after this chunk
+ * had looked.
  */
-export async function saveScratch(
-  db: Db,
-  run: string,
-  chunk: number,
-  entries: readonly { fp: string; row: ScratchRow; isSeen: boolean }[],
-): Promise<void> {
+export async function saveScratch(db: Db, run: string, chunk: number, entries: readonly ScratchEntry[]): Promise<void> {
   if (entries.length === 0) return
   const sorted = entries.toSorted((a, b) => (a.fp < b.fp ? -1 : 1))
   const { count } = await db.query({
+    name: 'scratch-save',
     text: `insert into tokenmill.scratch (
   run,
   chunk,
@@ -88,20 +126,26 @@ select
   $1,
   $2,
   v.card,
-  v.row::jsonb
-from unnest($3::bytea[], $4::text[]) as v(card, row)
+  v.row::json
+from unnest($3::uuid[], $4::text[]) as v(card, row)
 on conflict (run, fingerprint) do update
 set row = excluded.row
-where scratch.chunk = excluded.chunk or scratch.fingerprint = any($5::bytea[])`,
+where scratch.chunk = excluded.chunk or scratch.fingerprint = any($5::uuid[])`,
     values: [
       run,
       chunk,
-      bytesOf(sorted.map(entry => entry.fp)),
-      texts(sorted.map(entry => JSON.stringify(entry.row))),
-      bytesOf(sorted.filter(entry => entry.isSeen).map(entry => entry.fp)),
+      uuids(uuidBytes(sorted.map(({ fp }) => fp))),
+      texts(sorted.map(({ row }) => storedText(row))),
+      uuids(uuidBytes(sorted.flatMap(({ fp, isSeen }) => (isSeen ? fp : [])))),
     ],
   })
   if (count !== sorted.length) throw new LostRace('another chunk of the dry run left the same card meanwhile')
+}
+
+function storedText(row: ScratchRow): string {
+  const said: StoredRow & { [name: string]: unknown } = {}
+  for (const [name, value] of Object.entries(row)) if (value !== null) said[name] = value
+  return JSON.stringify(said)
 }
 
 /**

@@ -88,7 +88,7 @@ describe('the columns of a result', () => {
 
   it('tell of each record what rows tell, but its reference, and of all others as rows', () => {
     fc.assert(
-      fc.property(fc.array(one, { maxLength: 20 }), all => {
+      fc.property(fc.array(one, { maxLength: 20 }), fc.boolean(), (all, isNamed) => {
         let line = 0
         const some = all.map(({ gap, record, isLost }) => {
           line += gap
@@ -97,7 +97,7 @@ describe('the columns of a result', () => {
         const made = some.flatMap(record => ('tokenId' in record ? record : []))
         const lost = made.filter(({ isLost }) => isLost)
         const others = some.flatMap(record => ('outcome' in record ? record : []))
-        const texts = (inColumns: boolean) => textsOf(others, withoutLost(createdOf(made), lost), inColumns)
+        const texts = (inColumns: boolean) => textsOf(others, withoutLost(createdOf(made, isNamed), lost), inColumns)
         const [rows, columns] = [texts(false), texts(true)]
         expect(rows.columns).toBeUndefined()
         expect(columns.packed).toBe(rows.packed)
@@ -108,6 +108,8 @@ describe('the columns of a result', () => {
         const nameless = told.map(record => ({ ...record, reference: undefined }))
         expect(spread.map(record => ({ ...record, reference: undefined }))).toEqual(nameless)
         expect(rest).toEqual(told.filter(({ outcome }) => outcome !== 'CREATED'))
+        if (!isNamed)
+          expect(spread.some(({ reuse_token, bin, last_four }) => reuse_token ?? bin ?? last_four)).toBe(false)
       }),
       { numRuns: 300 },
     )

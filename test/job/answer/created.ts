@@ -15,7 +15,7 @@ export interface CreatedRecord {
 }
 
 /** `records`: in any order. */
-export function createdOf(records: readonly CreatedRecord[]): CreatedRecords {
+export function createdOf(records: readonly CreatedRecord[], isNamed = true): CreatedRecords {
   const tokenIds = records.map(({ tokenId }) => tokenId)
   return {
     lines: records.map(({ line }) => line),
@@ -29,6 +29,7 @@ export function createdOf(records: readonly CreatedRecord[]): CreatedRecords {
     brands: records.map(({ brand }) => brand),
     presented: records.map(({ presented }) => presented),
     isAdded: records.map(({ isAdded }) => isAdded),
+    isNamed,
     byLine: records.map((_, at) => at).sort((a, b) => (records[a]?.line ?? 0) - (records[b]?.line ?? 0)),
   }
 }

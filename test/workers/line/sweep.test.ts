@@ -57,7 +57,7 @@ describeOnRedis('results that wait in the outbox', engine => {
       signing: () => ({ key, newKeys: [] }),
       metrics: openWorkerMetrics(openRegistry({ role: 'test' }), CATALOGUE),
       bodyOf: async ({ body }) => {
-        if (body !== null) return { body }
+        if (body !== null) return { body, inColumns: false }
         throw new Error('its receipt has another revision')
       },
     })

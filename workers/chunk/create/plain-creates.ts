@@ -26,8 +26,9 @@ import * as tokens from '../../../src/store/token/tokens.ts'
 import { shownBin } from '../../../src/token/brand.ts'
 import { isExpired } from '../../../src/token/card.ts'
 import type { Given } from '../../../src/token/card-fields.ts'
+import type { CardFacts } from '../../../src/token/decide.ts'
 import { firstGivers } from '../../../src/token/newest.ts'
-import type { GivenAt } from '../../../src/token/token.ts'
+import type { GivenAt, Giver } from '../../../src/token/token.ts'
 import { type NewCards, SEAL_BYTES } from '../../../src/vault/ring/new-cards.ts'
 import { matchCards } from '../../card/by-card.ts'
 import { scopeFor } from '../../card/card-facts.ts'
@@ -60,16 +61,15 @@ export interface PlainWay extends Pick<PlainCreates, 'scope' | 'cards' | 'analyt
 }
 
 /**
- * Undefined if the chunk can't be worked in columns: because it is a dry run, or because of its kind, policy or scope,
- * or the phase of the key.
+ * Undefined if the chunk can't be worked in columns: because of its kind, policy or scope, or the phase of the key.
  */
 export async function openPlainWay(
   work: Work<TokenBatch>,
   { directory, ring, settings }: Pick<Deps, 'directory' | 'ring' | 'settings'>,
 ): Promise<PlainWay | undefined> {
   const { request, client } = work
-  const { record_kind, token_scope, dry_run } = request
-  if (record_kind !== 'token-create' || token_scope === undefined || dry_run) return undefined
+  const { record_kind, token_scope } = request
+  if (record_kind !== 'token-create' || token_scope === undefined) return undefined
   const scope = await scopeFor(client, token_scope, directory, 'body.token_scope')
   if (isRefusal(scope) || scope.autoProvision) return undefined
   const cards = ring.newCards(token_scope)
@@ -136,7 +136,7 @@ function sharedWith(others: readonly PreparedCreate[], plain: PlainCreates): num
 }
 
 /** The places of these fingerprints. Fingerprints that no record has are left out. */
-function placesOf(fingerprints: readonly string[], { prints, order }: PlainCreates): number[] {
+export function placesOf(fingerprints: readonly string[], { prints, order }: PlainCreates): number[] {
   return indexesOf(uuidBytes(fingerprints), prints, order)
 }
 
@@ -155,7 +155,7 @@ function refusable(
 }
 
 /** What the record gives beside its number. */
-function givenBy({ months, years, names, more }: PlainRecords, place: number): Given {
+export function givenBy({ months, years, names, more }: PlainRecords, place: number): Given {
   const name = names[place] ?? null
   return {
     ...datesAt(months, years, place),
@@ -169,7 +169,8 @@ function datesAt(months: readonly number[], years: readonly number[], place: num
   return expiryMonth === 0 ? {} : { expiryMonth, expiryYear }
 }
 
-function setApart(plain: PlainCreates, places: ReadonlySet<number>, context: ChunkContext) {
+/** The records at these places become objects. */
+export function setApart(plain: PlainCreates, places: ReadonlySet<number>, context: ChunkContext) {
   if (places.size === 0) return { plain, prepared: [] }
   const order = plain.order.filter(place => !places.has(place))
   return { plain: { ...plain, order }, prepared: [...places].map(place => asObject(plain, place, context)) }
@@ -180,39 +181,47 @@ export function byLine(some: readonly PreparedCreate[], more: readonly PreparedC
 }
 
 /** The record as an object, the form that the rules of fold.ts take. */
-function asObject(
-  { records, scope, cards, analyticsToken, prints }: PlainCreates,
-  place: number,
-  { acceptedAt }: ChunkContext,
-): PreparedCreate {
-  const { lines, references, fields, pans, brands, binRanges, claims, givers } = records
-  const pan = pans.reveal()[place] ?? ''
-  const secret = new Secret(pan)
+function asObject(plain: PlainCreates, place: number, { acceptedAt }: ChunkContext): PreparedCreate {
+  const { records, scope, analyticsToken, prints } = plain
+  const { lines, references, fields, pans, claims } = records
+  const pan = new Secret(pans.reveal()[place] ?? '')
   const line = lines[place] ?? 0
-  const kept = uuidTexts(pick(prints, [place]))
-  const fingerprints = { kept, versions: [cards.version], known: kept, turn: cards.turn }
+  const facts = factsAt(plain, place, uuidTexts(pick(prints, [place])))
   const given = givenBy(records, place)
   return {
     line,
     reference: references[place],
     field: fields[place] ?? 'body.card',
     scope,
-    pan: secret,
-    facts: {
-      fingerprints,
-      bin: shownBin(pan, scope.binDigits),
-      lastFour: pan.slice(-4),
-      brand: brands[place] ?? null,
-      binRange: binRanges[place] ?? null,
-      ...(analyticsToken && { analyticsToken: analyticsToken(secret) }),
-    },
+    pan,
+    facts: { ...facts, ...(analyticsToken && { analyticsToken: analyticsToken(pan) }) },
     given,
-    key: kept[0] ?? '',
+    key: facts.fingerprints.kept[0] ?? '',
     contract: undefined,
     claim: claims[place],
-    giver: givers[place] ?? [acceptedAt, '', line],
-    presented: presentedText(given, fingerprints),
+    giver: giverAt(records, place, acceptedAt),
+    presented: presentedText(given, facts.fingerprints),
   }
+}
+
+/** `kept`: the fingerprint of the record's card. */
+export function factsAt(
+  { records: { pans, brands, binRanges }, scope, cards }: PlainCreates,
+  place: number,
+  kept: readonly string[],
+): CardFacts {
+  const pan = pans.reveal()[place] ?? ''
+  return {
+    fingerprints: { kept, versions: [cards.version], known: kept, turn: cards.turn },
+    bin: shownBin(pan, scope.binDigits),
+    lastFour: pan.slice(-4),
+    brand: brands[place] ?? null,
+    binRange: binRanges[place] ?? null,
+  }
+}
+
+export function giverAt({ givers, lines }: PlainRecords, place: number, acceptedAt: number): Giver {
+  return givers[place] ?? [acceptedAt, '', lines[place] ?? 0]
 }
 
 const BATCHES_MAX = 1_000
@@ -227,14 +236,15 @@ const LOOKED_UP_ABOVE = 0.1
 /**
  * The records whose cards have tokens, or whose owners have references, are set apart: `stored` holds these tokens, by
  * card, `references` these references, by `ownerKey`. After a chunk of which few cards were known, this process looks up no
- * cards of the batch until an insert meets many known ones. Owners: see `findReferences`.
+ * cards of the batch until an insert meets many known ones. Owners: see `findReferences`. A dry run, which inserts none, looks up
+ * all.
  */
 export async function setKnownApart(plain: PlainCreates, db: Db, context: ChunkContext) {
   const { records, prints, order } = plain
-  const batch = String(context.batch?.batchNo)
-  // With these a card that turns out to have a token ends the attempt.
   const { request } = context.work
-  const mustLookUp = request.policy?.relink === true || isNewest(request)
+  const batch = context.batch && String(context.batch.batchNo)
+  // With these a card that turns out to have a token ends the attempt.
+  const mustLookUp = batch === undefined || request.policy?.relink === true || isNewest(request)
   const isLookedUp = order.length > 0 && (mustLookUp || (knownParts.get(batch)?.part ?? 1) > LOOKED_UP_ABOVE)
   const [rows, known] = await Promise.all([
     isLookedUp ? tokens.findByCards(db, pick(prints, order)) : [],
@@ -244,7 +254,7 @@ export async function setKnownApart(plain: PlainCreates, db: Db, context: ChunkC
     rows.flatMap(({ cards }) => cards),
     plain,
   )
-  if (isLookedUp) knownParts.set(batch, { part: ofKnownCards.length / order.length })
+  if (isLookedUp && batch !== undefined) knownParts.set(batch, { part: ofKnownCards.length / order.length })
   const { plain: rest, prepared } = setApart(
     plain,
     new Set([...ofKnownCards, ...placesOfKnownOwners(records, order, known)]),
@@ -268,7 +278,7 @@ export function sealPlain(plain: PlainCreates, { work, batch }: ChunkContext): N
   if (order.length === 0) return undefined
   const { now, receiptId } = work
   const ids = tokenIdsAt(now, order.length)
-  const told = toldOf(plain, ids)
+  const told = { ...toldOf(plain, ids), isNamed: true }
   const tokens = {
     ...told,
     cards: pick(prints, order),
@@ -330,7 +340,10 @@ function sealAll(
 }
 
 /** What the answer says of the tokens, in the order of the cards. */
-function toldOf({ records, scope, cards, prints, order }: PlainCreates, ids: Buffer): CreatedRecords {
+export function toldOf(
+  { records, scope, cards, prints, order }: PlainCreates,
+  ids: Buffer,
+): Omit<CreatedRecords, 'isNamed'> {
   const pans = records.pans.reveal()
   const version = versionText(cards.version)
   const lines = order.map(place => records.lines[place] ?? 0)

@@ -18,16 +18,16 @@ const hasKnown = openCache<boolean>({ max: BATCHES_MAX })
 /**
  * The references of plain records' owners, by `ownerKey`. After a chunk whose owners had none, the next chunks of the
  * batch aren't looked up. If an insert then meets a reference, the chunk isn't written, and is decided again with a
- * look-up.
+ * look-up. Without a `batch` they are always looked up.
  */
 export async function findReferences(
   db: Db,
   owners: readonly OwnerId[],
-  batch: string,
+  batch: string | undefined,
 ): Promise<ReadonlyMap<string, StoredReference>> {
-  if (owners.length === 0 || hasKnown.get(batch) === false) return new Map()
+  if (owners.length === 0 || (batch !== undefined && hasKnown.get(batch) === false)) return new Map()
   const known = await references.findByOwners(db, owners)
-  hasKnown.set(batch, known.size > 0 || hasKnown.get(batch) === true)
+  if (batch !== undefined) hasKnown.set(batch, known.size > 0 || hasKnown.get(batch) === true)
   return known
 }
 

@@ -486,9 +486,10 @@ create table tokenmill.dry_run (
 -- Cards a dry run has seen, by fingerprint, so that it predicts duplicates over chunks. Dropped with the run.
 create unlogged table tokenmill.scratch (
   run text not null,
-  fingerprint bytea not null,
+  fingerprint uuid not null,
   chunk integer not null,
-  row jsonb not null,
+  -- The token's row without what is null.
+  row json not null,
   created_at timestamptz not null default now(),
   primary key (run, fingerprint)
 );
