@@ -155,7 +155,7 @@ select $1, $2, n::text, 1, now() - n * interval '10 hours' from generate_series(
     })
     await store.query({
       text: `insert into tokenmill.scratch (run, fingerprint, chunk, row, created_at)
-select run, int4send(n), 0, '{}', now() - interval '1 hour' * hours
+select run, lpad(n::text, 32, '0')::uuid, 0, '{}', now() - interval '1 hour' * hours
 from (values ('old', 30), ('new', 1), ('without', 30)) as v(run, hours), generate_series(1, 7) as n`,
     })
     expect(await eraseOldScratch(store, Date.now() - DAY_MS, 3)).toBe(14)

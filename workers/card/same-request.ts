@@ -67,9 +67,12 @@ export async function isSameContent(
     return refuse('guesses', field)
   }
   if (hash.equals(stored.contentDigest)) return true
-  const misses = await guesses.addAll(deps.store, tried)
   // Others may have guessed meanwhile.
-  return misses.some(count => count > guessesMax) ? refuse('guesses', field) : false
+  const isBeyond = await guesses.addAll(
+    deps.store,
+    tried.map(guess => ({ ...guess, missesMax: guessesMax })),
+  )
+  return isBeyond ? refuse('guesses', field) : false
 }
 
 function guessAt(

@@ -1,6 +1,7 @@
 // A chunk's dry run: the same rules, but no tokens are written. Cards are stored by fingerprint for the time of the
 // run, so that later chunks of it predict duplicates. No token is named. Misses count as guesses, because a dry run
 // also tells which cards have a token.
+import { openCache } from '../../src/cache.ts'
 import { refuse } from '../../src/errors.ts'
 import * as dryRuns from '../../src/store/batch/dry-runs.ts'
 import { pick, uuidBytes } from '../../src/store/binary.ts'
@@ -32,6 +33,14 @@ interface Creates {
   plain: PlainCreates | undefined
 }
 
+const RUNS_MAX = 1_000
+/**
+ * The runs of which this process has met a card that another chunk had seen, or digits at the limit of guesses. In the
+ * others neither is looked up for records in columns: if one turns up when the chunk is saved, nothing of it is written,
+ * and it is decided again with look-ups.
+ */
+const lookedUp = openCache<true>({ max: RUNS_MAX })
+
 export async function decideDryRun(
   { prepared: others, plain: columns }: Creates,
   begun: ChunkContext,
@@ -45,10 +54,13 @@ export async function decideDryRun(
   const creates = ofVersion(version, { prepared: others, plain: columns }, begun)
   const { stored, known, ...found } = await findKnown(creates, deps.store, begun)
   const printsOf = (some: readonly PreparedCreate[]) => pinnedPrints(some, version, deps)
-  const asked = [uuidBytes([...printsOf(found.prepared).values()]), printsIn(found.plain)]
-  const seen = await dryRuns.findScratch(deps.store, run, chunk, Buffer.concat(asked))
+  const isLookedUp = lookedUp.get(run) === true
+  const asked = uuidBytes([...printsOf(found.prepared).values()])
+  const alsoPlain = isLookedUp && found.plain ? [asked, printsIn(found.plain)] : [asked]
+  const seen = await dryRuns.findScratch(deps.store, run, chunk, Buffer.concat(alsoPlain))
   const guesses = openDryRunGuesses(deps)
-  const { prepared, plain } = await setDecisionsApart(found, { seen, guesses }, begun)
+  await guesses.load(found.prepared.map(({ scope, facts }) => guessOf(work.client.clientId, scope.tokenScope, facts)))
+  const { prepared, plain } = isLookedUp ? await setDecisionsApart(found, { seen, guesses }, begun) : found
   const prints = printsOf(prepared)
   for (const { key, facts } of prepared) {
     const row = seen.get(prints.get(key) ?? '')
@@ -72,8 +84,13 @@ export async function decideDryRun(
     save: async db => {
       // In another phase a card might be known under a version that wasn't looked for, and would be counted as a miss.
       for (const turn of turns) await cardPhases.assertTurn(db, turn)
-      await dryRuns.saveScratch(db, run, chunk, [...entries, ...(predicted?.entries ?? [])])
-      await writeEffects(db, [guesses.effect()], deps)
+      try {
+        await dryRuns.saveScratch(db, run, chunk, [...entries, ...(predicted?.entries ?? [])])
+        await writeEffects(db, [guesses.effect()], deps)
+      } catch (error) {
+        lookedUp.set(run, true)
+        throw error
+      }
       const beyond = refused.map(one => rejected(one, refuse('guesses', one.field)))
       return { outcomes: [...outcomes, ...beyond], created: predicted?.created }
     },
@@ -109,7 +126,7 @@ async function findKnown({ prepared, plain }: Creates, db: Db, context: ChunkCon
   }
 }
 
-const printsIn = (plain: PlainCreates | undefined) => (plain ? pick(plain.prints, plain.order) : Buffer.alloc(0))
+const printsIn = ({ prints, order }: PlainCreates) => pick(prints, order)
 
 /**
  * Records whose cards another chunk of the run has seen, or whose digits may reach the limit of guesses with this chunk,
@@ -120,11 +137,9 @@ async function setDecisionsApart(
   { seen, guesses }: { seen: ReadonlyMap<string, unknown>; guesses: DryRunGuesses },
   context: ChunkContext,
 ): Promise<Creates> {
-  const { clientId } = context.work.client
-  const ofObjects = prepared.map(({ scope, facts }) => guessOf(clientId, scope.tokenScope, facts))
-  const ofPlain = plain ? guessesAt(plain, context) : []
-  await guesses.load([...ofObjects, ...ofPlain])
   if (!plain) return { prepared, plain }
+  const ofPlain = guessesAt(plain, context)
+  await guesses.load(ofPlain)
   const near = ofPlain.flatMap((guess, index) => (guesses.isNear(guess) ? (plain.order[index] ?? []) : []))
   const apart = setApart(plain, new Set([...placesOf([...seen.keys()], plain), ...near]), context)
   return { prepared: byLine(prepared, apart.prepared), plain: apart.plain }

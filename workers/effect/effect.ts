@@ -3,7 +3,7 @@
 import type { Db } from '../../src/store/pool.ts'
 import type { StoredReference } from '../../src/store/reference/source-references.ts'
 import type { BeforeImage } from '../../src/store/token/before-images.ts'
-import type { Guess } from '../../src/store/token/guesses.ts'
+import type { Missed } from '../../src/store/token/guesses.ts'
 import type { SequenceMark } from '../../src/store/token/sequences.ts'
 import type { StoredToken, Touch } from '../../src/store/token/tokens.ts'
 
@@ -31,12 +31,8 @@ export interface Effect {
   networks?: readonly NetworkEffect[]
 }
 
-export interface Miss extends Guess {
-  /**
-   * If more misses than this are counted now, other jobs have used up the limit meanwhile. Undefined: the miss is only
-   * counted.
-   */
-  missesMax?: number
+/** If more misses than `missesMax` are counted now, other jobs have used up the limit meanwhile. */
+export interface Miss extends Missed {
   /** The turn of the fingerprint key in which the card was asked for, unless the effect also writes the card. */
   turn?: string
 }

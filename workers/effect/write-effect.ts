@@ -64,10 +64,9 @@ async function holdRows(db: Db, { updates, touches }: Required<Effect>): Promise
 async function addMisses(db: Db, misses: readonly Miss[]): Promise<void> {
   // A card that is known under a version that this process hasn't heard of is no miss.
   const turns = new Set(misses.flatMap(({ turn = [] }) => turn))
-  const [reached] = await Promise.all([
+  const [isBeyond] = await Promise.all([
     guesses.addAll(db, misses),
     ...[...turns].map(turn => cardPhases.assertTurn(db, turn)),
   ])
-  const isBeyond = misses.some(({ missesMax = Number.POSITIVE_INFINITY }, index) => (reached[index] ?? 0) > missesMax)
   if (isBeyond) throw new LostRace('others guessed meanwhile')
 }

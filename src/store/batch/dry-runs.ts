@@ -79,6 +79,7 @@ export async function findScratch(
   chunk: number,
   prints: Buffer,
 ): Promise<Map<string, ScratchRow>> {
+  if (prints.length === 0) return new Map()
   const { rows } = await db.query<{ card: string; row: StoredRow }>({
     name: 'scratch-find',
     text: `select

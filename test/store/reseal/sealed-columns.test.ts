@@ -62,7 +62,6 @@ const NOT_RESEALED: Record<string, string> = {
   'scope.mac': CODE,
   'session.session_hash': SESSION,
   'signing_key.mac': CODE,
-  'scratch.fingerprint': KEYED_HASH,
   'threeds_contract.mac': CODE,
 }
 

@@ -468,9 +468,9 @@ create table tokenmill.reply_queue (
 
 -- Cards of these digits that were not known when asked for: what a guesser of PANs leaves behind.
 create table tokenmill.guess (
-  client_id text not null,
+  client_id text collate "C" not null,
   token_scope uuid not null,
-  digits text not null,
+  digits text collate "C" not null,
   misses integer not null,
   since timestamptz not null,
   primary key (client_id, token_scope, digits)
@@ -485,7 +485,7 @@ create table tokenmill.dry_run (
 
 -- Cards a dry run has seen, by fingerprint, so that it predicts duplicates over chunks. Dropped with the run.
 create unlogged table tokenmill.scratch (
-  run text not null,
+  run text collate "C" not null,
   fingerprint uuid not null,
   chunk integer not null,
   -- The token's row without what is null.
