@@ -142,7 +142,10 @@ export interface MadeScheme {
 }
 
 export interface NewCard {
-  token: StoredToken
+  token: Pick<
+    StoredToken,
+    'tokenId' | 'tokenScope' | 'sealed' | 'brand' | 'expiryMonth' | 'expiryYear' | 'cardHolderName'
+  >
   pan: Secret
   scope: Scope
 }

@@ -116,7 +116,10 @@ describeStore('a batch of scheme tokens', engine => {
     })
     const { live } = (await networked.simulator.stats()).tokens
     const cards = Array.from({ length: 40 }, (_, index) => cardOf(numberedPan(1_000 + index)))
-    expect(countOf(await send('token-create', cards, randomUUID(), tokenScope))).toEqual({ CREATED: 40 })
+    const known = await send('token-create', cards.slice(0, 3), randomUUID(), tokenScope)
+    expect(countOf(known)).toEqual({ CREATED: 3 })
+    const all = await send('token-create', [...cards, { ...cards[5] }], randomUUID(), tokenScope)
+    expect(countOf(all)).toEqual({ CREATED: 37, UNCHANGED: 3, DUPLICATE: 1 })
     await until(async () => (await networked.simulator.stats()).tokens.live === live + 40)
   })
 

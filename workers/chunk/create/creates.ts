@@ -24,7 +24,7 @@ import { sealRow } from '../../card/seal-row.ts'
 import type { Deps } from '../../deps.ts'
 import type { NetworkEffect } from '../../effect/effect.ts'
 import { writeEffects } from '../../effect/write-effect.ts'
-import type { MadeToken } from '../../networks.ts'
+import type { MadeToken, NewCard } from '../../networks.ts'
 import { withFormer } from '../batch.ts'
 import { type ChunkContext, type ChunkRecord, keeperOf } from '../chunk.ts'
 import { ownersOf } from '../claims.ts'
@@ -41,7 +41,15 @@ import { type FoundOlder, openOlderClaims } from '../older-claims.ts'
 import { openRelinks, replacementsOf, writeRelinked } from '../relinks.ts'
 import { type AddedClaim, saveWithClaims } from '../save-claims.ts'
 import { giverOf, isNewest } from '../source-times.ts'
-import { byLine, lostRecords, type NewPlain, type PlainCreates, sealPlain, setKnownApart } from './plain-creates.ts'
+import {
+  byLine,
+  lostRecords,
+  type NewPlain,
+  newCardsOf,
+  type PlainCreates,
+  sealPlain,
+  setKnownApart,
+} from './plain-creates.ts'
 import { expectKnownOwners } from './plain-owners.ts'
 import { preparedOf } from './prepared.ts'
 import type { CardField } from './records.ts'
@@ -180,7 +188,11 @@ export async function decideCreates(
       const outcomes = [...first.outcomes.filter(({ key }) => !lost.has(key)), ...again.outcomes]
       const effect = {
         updates: [...first.updated, ...again.updated],
-        networks: firstSchemesOf(first.made, lost, context, deps),
+        networks: firstSchemesOf(
+          [...newCardsIn(first.made, lost), ...(fresh ? newCardsOf(fresh, losers) : [])],
+          context,
+          deps,
+        ),
       }
       const bases = [...stored.values(), ...again.stored.values(), ...(older?.tokens.values() ?? [])]
       const beside = { effect, written: first.relinked, bases, references: known, added: addedOf(fresh, losers) }
@@ -262,20 +274,16 @@ function decideCards(
   return { outcomes, made, created, updated, relinked }
 }
 
-/**
- * The first scheme tokens of the tokens that this chunk inserted, in scopes that provision automatically. Cards for
- * which another chunk was first (`lost`) are left out.
- */
-function firstSchemesOf(
-  folded: readonly Folded[],
-  lost: ReadonlySet<string>,
-  { work }: ChunkContext,
-  deps: Deps,
-): NetworkEffect[] {
+/** Cards for which another chunk was first (`lost`) are left out. */
+function newCardsIn(folded: readonly Folded[], lost: ReadonlySet<string>): NewCard[] {
+  return folded.filter(({ row }) => !lost.has(cardOf(row))).map(({ row, pan, scope }) => ({ token: row, pan, scope }))
+}
+
+/** The first scheme tokens of the tokens that this chunk inserted, in scopes that provision automatically. */
+function firstSchemesOf(made: readonly NewCard[], { work }: ChunkContext, deps: Deps): NetworkEffect[] {
   const job = { receiptId: work.receiptId, clientId: work.client.clientId }
-  const ours = folded.filter(({ row, scope }) => scope.autoProvision && !lost.has(cardOf(row)))
-  const made = ours.map(({ row, pan, scope }) => ({ token: row, pan, scope }))
-  return deps.networks.schemeTokens.provision(made, job, deps).effects
+  const ours = made.filter(({ scope }) => scope.autoProvision)
+  return deps.networks.schemeTokens.provision(ours, job, deps).effects
 }
 
 /** The first fingerprint of a row's card. It identifies the card among the records that make tokens. */

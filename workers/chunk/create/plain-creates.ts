@@ -34,6 +34,7 @@ import { matchCards } from '../../card/by-card.ts'
 import { scopeFor } from '../../card/card-facts.ts'
 import { tokenIdsAt } from '../../card/seal-row.ts'
 import type { Deps } from '../../deps.ts'
+import type { NewCard } from '../../networks.ts'
 import type { Work } from '../../work.ts'
 import type { ChunkContext } from '../chunk.ts'
 import type { PreparedCreate } from '../fold.ts'
@@ -71,7 +72,7 @@ export async function openPlainWay(
   const { record_kind, token_scope } = request
   if (record_kind !== 'token-create' || token_scope === undefined) return undefined
   const scope = await scopeFor(client, token_scope, directory, 'body.token_scope')
-  if (isRefusal(scope) || scope.autoProvision) return undefined
+  if (isRefusal(scope)) return undefined
   const cards = ring.newCards(token_scope)
   const rules = { bins: directory.bins(), localSchemes: settings.localSchemes }
   if (!cards) return undefined
@@ -298,6 +299,27 @@ export function sealPlain(plain: PlainCreates, { work, batch }: ChunkContext): N
     },
   }
   return { plain, tokens, added: addedClaims(records, order, told.tokenIds) }
+}
+
+/** The tokens and their cards. `losers`: tokens that weren't stored. */
+export function newCardsOf({ plain, tokens }: NewPlain, losers: ReadonlySet<string>): NewCard[] {
+  if (!plain.scope.autoProvision) return []
+  const { records, scope, order } = plain
+  const pans = records.pans.reveal()
+  return order.flatMap((place, index) => {
+    const tokenId = tokens.tokenIds[index] ?? ''
+    if (losers.has(tokenId)) return []
+    const token = {
+      tokenId,
+      tokenScope: scope.tokenScope,
+      sealed: tokens.sealed.subarray(tokens.sealedEnds[index - 1] ?? 0, tokens.sealedEnds[index]),
+      brand: records.brands[place] ?? null,
+      expiryMonth: records.months[place] || null,
+      expiryYear: records.years[place] || null,
+      cardHolderName: records.names[place] ?? null,
+    }
+    return [{ token, pan: new Secret(pans[place] ?? ''), scope }]
+  })
 }
 
 /** Who gives what of the record. */
