@@ -4,6 +4,7 @@ import type { BlockForm } from '../../src/job/record-columns.ts'
 import { openWindow } from '../client/window.ts'
 import { BatchError, otherList } from './batch-error.ts'
 import type { BatchCheckpoint, BatchOptions, Ended } from './interface.ts'
+import { touchedBy } from './order.ts'
 
 /** What is sent at once. The same list always gives the same pieces. */
 export interface Piece<Record> {
@@ -16,6 +17,8 @@ export interface Piece<Record> {
 
 interface Steps<Record, P extends Piece<Record>, Answer> {
   inFlight: number
+  /** The requests of a piece. */
+  requestsOf(piece: P): Iterable<object>
   send(piece: P): Promise<Answer>
   /** The results of a piece, each with its record. Throws if the batch must end. */
   endedOf(piece: P, answer: Answer): Ended<Record>[]
@@ -27,9 +30,11 @@ interface Steps<Record, P extends Piece<Record>, Answer> {
 
 export async function* sendInOrder<Record, P extends Piece<Record>, Answer>(
   pieces: AsyncIterable<P>,
-  { batchId, checkpoint, onCheckpoint }: Pick<BatchOptions, 'batchId' | 'checkpoint' | 'onCheckpoint'>,
-  { inFlight, send, endedOf, acceptedAt, form }: Steps<Record, P, Answer>,
+  options: Pick<BatchOptions, 'kind' | 'policy' | 'batchId' | 'checkpoint' | 'onCheckpoint'>,
+  { inFlight, requestsOf, send, endedOf, acceptedAt, form }: Steps<Record, P, Answer>,
 ): AsyncGenerator<Ended<Record>, void, void> {
+  const { batchId, checkpoint, onCheckpoint } = options
+  const touched = touchedBy(options)
   if (checkpoint && checkpoint.batchId !== batchId)
     throw new BatchError(`the checkpoint is of the batch ${checkpoint.batchId}, not of ${batchId}`)
   const done = { records: checkpoint?.records ?? 0, chunks: checkpoint?.chunks ?? 0 }
@@ -37,6 +42,7 @@ export async function* sendInOrder<Record, P extends Piece<Record>, Answer>(
   const window = openWindow<P, Answer, { ended: Ended<Record>[]; chunks: number }>({
     limits: () => ({ unanswered: inFlight, unwritten: inFlight }),
     waiting: undefined,
+    touched: touched && (piece => touched(requestsOf(piece))),
     endOf: (piece, answer) => ({ ended: endedOf(piece, answer), chunks: piece.position + 1 }),
     async write(end) {
       written.push(end)
@@ -52,7 +58,7 @@ export async function* sendInOrder<Record, P extends Piece<Record>, Answer>(
   }
   for await (const piece of pieces) {
     if (isDone(piece, checkpoint)) continue
-    await window.room()
+    await window.room(piece)
     yield* taken()
     const answer = send(piece)
     answer.catch(() => {}) // The window tells of it in its turn.
@@ -67,9 +73,4 @@ function isDone({ position, before }: Piece<unknown>, checkpoint: BatchCheckpoin
   if (!checkpoint) return false
   if (position === checkpoint.chunks && before !== checkpoint.records) throw otherList(checkpoint.records)
   return position < checkpoint.chunks
-}
-
-/** Whether each piece must wait for the one before, so that what happens to one token keeps the order of the list. */
-export function isOrdered({ kind, policy }: Pick<BatchOptions, 'kind' | 'policy'>): boolean {
-  return kind !== 'token-create' || (policy?.on_orphan ?? 'keep') !== 'keep' || policy?.relink === true
 }

@@ -13,7 +13,7 @@ import { cutRows, type RowChunk } from '../rows/chunks.ts'
 import type { Row } from '../rows/record.ts'
 import type { BatchPlan } from '../token-batch.ts'
 import { BatchError, refusedChunk } from './batch-error.ts'
-import { isOrdered, type Piece, sendInOrder } from './in-order.ts'
+import { type Piece, sendInOrder } from './in-order.ts'
 import type { BatchOptions, BatchRecord, Ended } from './interface.ts'
 import { rowOf } from './records.ts'
 import { chunkIn, sendChunk } from './send-chunk.ts'
@@ -50,7 +50,8 @@ export async function* sendBatch<Kind extends RecordKind>(
       chunksOf<Kind>(kind, records),
       options,
       {
-        inFlight: isOrdered(options) ? 1 : inFlight,
+        inFlight,
+        requestsOf: ({ records }) => records,
         send: chunk =>
           sendInForm(form, now => {
             const number = chunk.position

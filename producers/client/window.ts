@@ -18,7 +18,12 @@ interface Steps<C, R, E> {
   write(end: E): Promise<void>
   /** Undefined: no chunk waits in it. */
   waiting: WaitingEnds<E> | undefined
+  /** What a chunk may change; it is sent once no unanswered chunk may change any of it. Undefined: chunks need no order. */
+  touched?: ((chunk: C) => Touched) | undefined
 }
+
+/** Names of what may be changed; `all` if nobody can tell. */
+export type Touched = ReadonlySet<string> | 'all'
 
 export interface Limits {
   /** The most chunks without an answer. Of the others, so many wait as they are. */
@@ -32,8 +37,8 @@ export interface Window<C, R> {
   size(): number
   /** The oldest chunk, if it is unanswered and a later one isn't. */
   awaited(): C | undefined
-  /** Resolves once a further chunk may be sent. Rejects as a chunk's answer, `endOf` or `write` does. */
-  room(): Promise<void>
+  /** Resolves once this chunk may be sent. Rejects as a chunk's answer, `endOf` or `write` does. */
+  room(chunk: C): Promise<void>
   push(chunk: C, answer: Promise<R>): void
   /** Resolves once all chunks are written. */
   drain(): Promise<void>
@@ -44,17 +49,26 @@ interface Sent<C, R> {
   position: number
   answer: Promise<R>
   state: 'unanswered' | 'answered' | 'put' | 'wrong'
+  touched: Touched | undefined
 }
 
 export function openWindow<C extends { position: number }, R, E>(steps: Steps<C, R, E>): Window<C, R> {
-  const { limits, endOf, write, waiting } = steps
+  const { limits, endOf, write, waiting, touched } = steps
   const window: Sent<C, R>[] = []
+  /** What the chunk may change for which there was room last. */
+  let next: Touched | undefined
   let unanswered = 0
   let change = Promise.withResolvers<void>()
 
   function hasRoom(): boolean {
     const { unanswered: most, unwritten } = limits()
     return unwritten === undefined ? unanswered < most && waiting?.isFull() !== true : window.length < unwritten
+  }
+
+  function mustWait(): boolean {
+    const names = next
+    if (names === undefined) return false
+    return window.some(sent => sent.state === 'unanswered' && sent.touched && !areApart(sent.touched, names))
   }
 
   /** The newest chunk in memory, if more of them wait than may. */
@@ -104,17 +118,19 @@ export function openWindow<C extends { position: number }, R, E>(steps: Steps<C,
   return {
     size: () => window.length,
     awaited: () => (!isOldestAnswered() && window.length > unanswered ? window[0]?.chunk : undefined),
-    async room() {
-      while (!hasRoom() || excess()) await step()
+    async room(chunk) {
+      next = touched?.(chunk)
+      while (!hasRoom() || excess() || mustWait()) await step()
       // Some are written before each chunk, so that they don't gather while there is room.
       for (let written = 0; written < limits().unanswered && isOldestAnswered(); written += 1) await writeOldest()
     },
     push(chunk, answer) {
-      const sent: Sent<C, R> = { chunk, position: chunk.position, answer, state: 'unanswered' }
+      const sent: Sent<C, R> = { chunk, position: chunk.position, answer, state: 'unanswered', touched: next }
       window.push(sent)
       unanswered += 1
       const settle = () => {
         sent.state = 'answered'
+        sent.touched = undefined
         unanswered -= 1
         change.resolve()
       }
@@ -124,4 +140,11 @@ export function openWindow<C extends { position: number }, R, E>(steps: Steps<C,
       while (window.length > 0) await step()
     },
   }
+}
+
+/** Whether they have nothing in common. */
+function areApart(one: Touched, other: Touched): boolean {
+  if (one === 'all' || other === 'all') return false
+  for (const name of one) if (other.has(name)) return false
+  return true
 }

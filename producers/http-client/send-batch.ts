@@ -3,7 +3,7 @@
 import type { RecordKind } from '../../src/job/choices.ts'
 import type { RecordResult } from '../../src/job/outcome.ts'
 import { BatchError } from '../batch/batch-error.ts'
-import { isOrdered, type Piece, sendInOrder } from '../batch/in-order.ts'
+import { type Piece, sendInOrder } from '../batch/in-order.ts'
 import type { BatchOptions, BatchRecord, Ended } from '../batch/interface.ts'
 import type { HttpClient } from './interface.ts'
 
@@ -65,7 +65,8 @@ export async function* sendBatch<Kind extends RecordKind>(
     return results
   }
   yield* sendInOrder<Record, Part<Record>, RecordResult[]>(partsOf<Record>(records), options, {
-    inFlight: isOrdered(options) ? 1 : inFlight,
+    inFlight,
+    requestsOf: ({ records }) => records,
     send,
     endedOf,
     acceptedAt: checkpoint?.acceptedAt ?? Math.floor(now / 1_000),

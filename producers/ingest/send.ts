@@ -56,11 +56,12 @@ export async function sendChunks(
         break
       }
       rows += next.refused.length + (next.chunk?.lines.count ?? 0)
-      await window.room()
+      const sent = { position, rows: next }
+      await window.room(sent)
       const answer = next.chunk
         ? answerDeadline.watch(send(next.chunk, { batchId, extent, form }, client, deps.stop))
         : NO_RESULT
-      window.push({ position, rows: next }, answer)
+      window.push(sent, answer)
       position += 1
     }
     await window.drain()

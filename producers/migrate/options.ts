@@ -79,11 +79,6 @@ export function policyOf(options: MigrateOptions, inputSha256: string): NonNulla
   }
 }
 
-/** Whether each chunk must wait for the one before, so that what happens to one token keeps the order of the file. */
-export function isOrdered({ recordKind, onOrphan = 'keep', relink = false }: MigrateOptions): boolean {
-  return recordKind !== 'token-create' || onOrphan !== 'keep' || relink
-}
-
 /** Throws a FileError for a time of all rows that lies ahead or before 1970: in a column each row would be rejected. */
 export function timeColumnOf({ sourceTime }: MigrateOptions, now: number): string | undefined {
   if (sourceTime === undefined || 'column' in sourceTime) return sourceTime?.column

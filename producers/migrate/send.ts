@@ -5,20 +5,23 @@ import type { Extent } from '../../src/job/envelope/batch-extent.ts'
 import { type Counts, sumOf } from '../../src/job/outcome.ts'
 import type { BlockForm } from '../../src/job/record-columns.ts'
 import { openAnswerDeadline, tellTo } from '../answer-deadline.ts'
+import { touchedBy } from '../batch/order.ts'
 import { chunkIn, sendChunk } from '../batch/send-chunk.ts'
 import { type RecordForm, sendInForm } from '../client/in-form.ts'
 import { type Limits, openWindow, type WaitingEnds } from '../client/window.ts'
 import { type Client, ClosedError } from '../client.ts'
 import type { FileRunDeps } from '../file-run.ts'
 import type { RowChunk } from '../rows/chunks.ts'
+import { jsonOf } from '../rows/column-record.ts'
 import { FileError } from '../rows/file-error.ts'
 import type { FileRow } from '../rows/outcome/result-row.ts'
+import type { Row } from '../rows/record.ts'
 import type { BatchPlan } from '../token-batch.ts'
 import { rowsOf } from './chunk/ended-rows.ts'
 import { firstMaxOf, KNOWN_END, openEnd } from './input/open-end.ts'
 import { tellOfAway, tellOfSilence, watchForWorkers } from './input/silence.ts'
 import { untilBroken } from './input/until-broken.ts'
-import { isOrdered, type MigrateOptions, policyOf } from './options.ts'
+import { type MigrateOptions, policyOf } from './options.ts'
 import type { ChunkEnd, CountedRow, Output } from './output.ts'
 import { hopelessReason } from './refused-chunk.ts'
 import { type SchemePart, withSchemeTokens } from './scheme-tokens.ts'
@@ -74,7 +77,8 @@ export async function sendChunks<E extends ChunkEnd>(
   chunks: AsyncIterable<RowChunk>,
   { options, plan, client, deps, output, waiting, onProgress, onAwaited = () => {} }: Sending<E>,
 ): Promise<Sum> {
-  const inFlight = isOrdered(options) ? 1 : options.inFlight
+  const { inFlight } = options
+  const touched = touchedBy({ kind: options.recordKind, policy: policyOf(options, plan.inputSha256) })
   const unwritten = waiting ? undefined : inFlight
   const inFlightFirst = Math.min(inFlight, firstMaxOf(options.file))
   const skipped = output.nextChunk
@@ -85,6 +89,7 @@ export async function sendChunks<E extends ChunkEnd>(
   const window = openWindow<RowChunk, Result | undefined, E>({
     limits: () => limitsNow(),
     waiting,
+    touched: touched && (({ rows }) => touched(requestsIn(rows))),
     async endOf(chunk, result) {
       const hopeless = result && chunk.number === 0 ? hopelessReason(result) : undefined
       if (hopeless) {
@@ -117,7 +122,7 @@ export async function sendChunks<E extends ChunkEnd>(
     return isFirst ? { unanswered: inFlightFirst, unwritten: inFlightFirst } : { unanswered: inFlight, unwritten }
   }
   const sendNext = async (chunk: RowChunk) => {
-    await window.room()
+    await window.room(chunk)
     const answer = sendWatched(chunk)
     const see = () => onAwaited(window.awaited())
     window.push(chunk, answer)
@@ -159,6 +164,13 @@ export async function sendChunks<E extends ChunkEnd>(
     stopWatching()
   }
   return { complete, rows, stopped: complete ? undefined : stopped, broken: input.broken() }
+}
+
+function* requestsIn(rows: readonly Row[]): Generator<object> {
+  for (const row of rows) {
+    if (row.rejected !== undefined || row.skipped !== undefined) continue
+    yield (JSON.parse(jsonOf(row)) as { request: object }).request
+  }
 }
 
 /** What a run needs to send its chunks. `tell` writes each line only once. */

@@ -3,7 +3,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { type Limits, openWindow } from '../../../producers/client/window.ts'
+import { type Limits, openWindow, type Touched } from '../../../producers/client/window.ts'
 
 interface Chunk {
   position: number
@@ -12,9 +12,11 @@ interface Chunk {
 function openCase({
   limits = { unanswered: 2 },
   putMax = Number.POSITIVE_INFINITY,
+  touchedAt,
 }: {
   limits?: Limits
   putMax?: number
+  touchedAt?: (position: number) => Touched
 }) {
   const written: number[] = []
   const outside = new Map<number, number>()
@@ -23,6 +25,7 @@ function openCase({
   const now = { limits }
   const window = openWindow<Chunk, number, number>({
     limits: () => now.limits,
+    touched: touchedAt && (({ position }) => touchedAt(position)),
     endOf: ({ position }, answer) => {
       expect(answer).toBe(position)
       return answer
@@ -45,7 +48,7 @@ function openCase({
   })
   /** Sends a chunk once there is room. */
   async function send(position: number): Promise<void> {
-    await window.room()
+    await window.room({ position })
     const answer = Promise.withResolvers<number>()
     answers.set(position, answer)
     window.push({ position }, answer.promise)
@@ -86,6 +89,41 @@ it('any order of answers is written in the order of the file, within the bounds'
     ),
     { numRuns: 200 },
   )
+})
+
+it('a chunk waits for older ones that may change the same, and for no others', async () => {
+  const touched = fc.oneof(
+    { weight: 4, arbitrary: fc.uniqueArray(fc.constantFrom(...'abcdefgh'), { maxLength: 2 }).map(all => new Set(all)) },
+    { weight: 1, arbitrary: fc.constant('all' as const) },
+  )
+  let together = 0
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.record({ touched, pick: fc.nat() }), { minLength: 1, maxLength: 30 }),
+      async chunks => {
+        const touchedAt = (position: number) => chunks[position]?.touched ?? 'all'
+        const run = openCase({ limits: { unanswered: 3 }, touchedAt })
+        const sending = (async () => {
+          for (const position of chunks.keys()) await run.send(position)
+          await run.window.drain()
+        })()
+        for (const { pick } of chunks) {
+          await turn()
+          const open = [...run.answers.keys()]
+          together = Math.max(together, open.length)
+          const changed = open.map(touchedAt)
+          const named = changed.flatMap(names => (names === 'all' ? [] : [...names]))
+          expect(new Set(named).size).toBe(named.length)
+          if (changed.includes('all')) expect(open).toHaveLength(1)
+          run.answer(open[pick % open.length] ?? 0)
+        }
+        await sending
+        expect(run.written).toEqual([...chunks.keys()])
+      },
+    ),
+    { numRuns: 200 },
+  )
+  expect(together).toBe(3)
 })
 
 it('chunks go on while the oldest has no answer, until what waits has its bound; the oldest is known', async () => {
