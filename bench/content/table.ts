@@ -34,8 +34,8 @@ interface Summary {
   left: number | undefined
   /** The most records that were refused in a run: with more than the mix has wrong ones, its figures say nothing. */
   refused: number | undefined
-  /** The highest resident memory of a process, MiB. */
-  residentMiB: number
+  /** The highest resident memory of the command, and of a worker process, in MiB. */
+  residentMiB: { command: number; worker: number }
 }
 
 const HEAD = [
@@ -53,7 +53,8 @@ const HEAD = [
   'workers ÷ base',
   'left columns',
   'refused',
-  'MiB',
+  'MiB: command',
+  'worker',
 ]
 
 /** The lines of one engine. */
@@ -76,7 +77,8 @@ export function printMixes(measured: readonly Measured[]): void {
       textOf(one.workersToBase, 2),
       String(one.left ?? ''),
       String(one.refused ?? ''),
-      String(one.residentMiB),
+      String(one.residentMiB.command),
+      String(one.residentMiB.worker),
     ]),
   ])
   for (const summary of summaries) console.log(JSON.stringify(summary))
@@ -110,6 +112,9 @@ function summaryOf(measured: readonly Measured[]): Summary {
     }),
     left: most(forms => leftColumns(forms, MIXES[mix]?.update !== undefined)),
     refused: most(({ columns, objects }) => (columns.REJECTED ?? 0) + (objects.REJECTED ?? 0)),
-    residentMiB: Math.max(...lines.flatMap(({ residentMiB = {} }) => Object.values(residentMiB).flat()), 0),
+    residentMiB: {
+      command: Math.max(...lines.flatMap(({ residentMiB }) => residentMiB?.['migrate'] ?? []), 0),
+      worker: Math.max(...lines.flatMap(({ residentMiB }) => residentMiB?.['workers'] ?? []), 0),
+    },
   }
 }

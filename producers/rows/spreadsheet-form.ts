@@ -6,6 +6,7 @@ export type SpreadsheetForm = (typeof SPREADSHEET_FORMS)[number]
 
 /** The form of a text that should be an id; undefined for any other text. Without a sign or a point `1E5` is an id. */
 export function spreadsheetForm(given: string): SpreadsheetForm | undefined {
+  if (USUAL_ID.test(given)) return undefined
   const text = given.trim()
   const form = formulaForm(text)
   if (form !== undefined || text.length > LENGTH_MAX) return form
@@ -25,6 +26,8 @@ export function formulaForm(given: string): Extract<SpreadsheetForm, 'error' | '
   return (first | SMALL) === SMALL_E && OFFICE_ERROR.test(text) ? 'error' : undefined
 }
 
+/** Digits alone, and `card_1A2b`: no form has an underscore behind letters. */
+const USUAL_ID = /^(?:\d+|[A-Za-z]+_\w+)$/
 const [HASH, EQUALS, APOSTROPHE] = [35, 61, 39]
 const [SMALL, SMALL_E] = [32, 101]
 /** No number, date or word is longer. */

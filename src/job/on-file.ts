@@ -87,11 +87,15 @@ const USUAL_OTHERS: ReadonlyMap<string, Judge> = new Map([
   ['is_default', value => typeof value === 'boolean'],
 ])
 
-/** `hasNumber`: a member has enough digits for a card number. */
 interface Usual {
   onFile: OnFileRecord
-  hasNumber: boolean
+  /** The texts with enough digits for a card number. */
+  numbers: readonly string[]
+  /** Those of the billing address. */
+  addressNumbers: readonly string[]
 }
+
+const NO_TEXTS: readonly string[] = []
 
 /**
  * The value if it passes the schema: a fast check that most records pass. Undefined for any other value, which may still be
@@ -100,16 +104,20 @@ interface Usual {
 export function readUsualOnFile(value: unknown): Usual | undefined {
   const members = membersOf(value)
   if (!members) return undefined
-  let hasNumber = false
+  let numbers = NO_TEXTS
+  let addressNumbers = NO_TEXTS
   for (const name in members) {
     const member = members[name]
     const found = name === 'network_transaction_ids' ? judgeList(member) : judgeMember(name, member)
     if (found === undefined) return undefined
-    hasNumber ||= found
+    if (!found) continue
+    const texts = textsIn(member).filter(text => hasDigits(text, PAN_LENGTH.least))
+    if (name === 'billing_address') addressNumbers = texts
+    else numbers = [...numbers, ...texts]
   }
   const { provider, card_id: cardId } = members
   const isOwner = typeof provider === 'string' && PROVIDER.test(provider) && cardId !== undefined
-  return isOwner ? { onFile: value as OnFileRecord, hasNumber } : undefined
+  return isOwner ? { onFile: value as OnFileRecord, numbers, addressNumbers } : undefined
 }
 
 /** Whether the member has enough digits for a card number; undefined if it isn't usual. */
@@ -184,4 +192,11 @@ export function someText(value: unknown, isLike: (text: string) => boolean, dept
   if (typeof value === 'number') return isLike(`${value}`)
   if (typeof value !== 'object' || value === null) return false
   return depth > DEPTH_MAX || Object.values(value).some(one => someText(one, isLike, depth + 1))
+}
+
+/** The texts and numbers in a member, or in all of them. */
+export function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  if (typeof value === 'number') return [`${value}`]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : []
 }

@@ -1,7 +1,7 @@
 // The fast check of a card's source against the schema: what passes it passes the schema unchanged.
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { OnFileRecord, readUsualOnFile, someText } from '../../src/job/on-file.ts'
+import { OnFileRecord, readUsualOnFile, textsIn } from '../../src/job/on-file.ts'
 import { AGREED_BY, AGREEMENTS } from '../../src/token/on-file.ts'
 import { couldLookLikeCard } from '../../src/token/pan-lookalike.ts'
 
@@ -51,16 +51,19 @@ const given = fc
   )
   .map(([ids, more]) => ({ ...ids, ...more }))
 
-it('what passes the fast check passes the schema unchanged, and has a number only if it says so', () => {
+it('what passes the fast check passes the schema unchanged, and the texts with a number are named', () => {
   const passed = { withNumber: 0, without: 0 }
   fc.assert(
     fc.property(given, one => {
       const usual = readUsualOnFile(one)
       if (!usual) return
-      passed[usual.hasNumber ? 'withNumber' : 'without'] += 1
+      const numbers = [...usual.numbers, ...usual.addressNumbers]
+      passed[numbers.length > 0 ? 'withNumber' : 'without'] += 1
       expect(OnFileRecord.parse(one)).toEqual(one)
       expect(usual.onFile).toBe(one)
-      if (!usual.hasNumber) expect(someText(one, couldLookLikeCard)).toBe(false)
+      const likely = textsIn(one).filter(couldLookLikeCard)
+      expect(numbers).toEqual(expect.arrayContaining(likely))
+      expect(usual.addressNumbers.every(text => textsIn(usual.onFile.billing_address).includes(text))).toBe(true)
     }),
     { numRuns: 20_000 },
   )
@@ -95,7 +98,10 @@ it('what has the schema’s form passes it but for rare forms: each member of th
     },
   }
   expect(Object.keys(whole).sort()).toEqual(Object.keys(OnFileRecord.shape).sort())
-  expect(readUsualOnFile(whole)).toEqual({ onFile: whole, hasNumber: true })
+  const numbers = ['123456789012345']
+  expect(readUsualOnFile(whole)).toEqual({ onFile: whole, numbers, addressNumbers: [] })
+  const inAddress = { ...whole, billing_address: { ...whole.billing_address, line2: '1234 5678 9012' } }
+  expect(readUsualOnFile(inAddress)).toEqual({ onFile: inAddress, numbers, addressNumbers: ['1234 5678 9012'] })
 })
 
 it('a usual source passes it', () => {
@@ -106,7 +112,7 @@ it('a usual source passes it', () => {
     cardholder_name: 'ANNA',
     is_default: true,
   }
-  expect(readUsualOnFile(usual)).toEqual({ onFile: usual, hasNumber: false })
+  expect(readUsualOnFile(usual)).toEqual({ onFile: usual, numbers: [], addressNumbers: [] })
   for (const wrong of [undefined, null, [], 'stripe', { provider: 'stripe' }, { card_id: 'c' }])
     expect(readUsualOnFile(wrong)).toBeUndefined()
   expect(readUsualOnFile(JSON.parse('{"provider":"stripe","card_id":"c","__proto__":"x"}'))).toBeUndefined()

@@ -1,7 +1,7 @@
 // References of a chunk are stored and repeated in answers, so none may look like a card of any record of the chunk. A
 // reference that looks like its own record's card is refused earlier, when the record is read (chunk.ts) or its card is
 // decrypted; here all are compared with all cards.
-import { refuse } from '../../src/errors.ts'
+import { type Refusal, refuse } from '../../src/errors.ts'
 import type { RecordOutcome } from '../../src/job/chunk-outcomes.ts'
 import { someText } from '../../src/job/on-file.ts'
 import { couldLookLikeCard, type PanLookalikes } from '../../src/token/pan-lookalike.ts'
@@ -13,6 +13,16 @@ export interface Referring {
   /** The record's data on a card on file (`on_file`): as a claim, or as it was sent. */
   claim?: object | undefined
   onFile?: object | undefined
+}
+
+/** The refusal of a record whose reference, or one of these texts about its owner, looks like one of `cards`. */
+export function cardLikeRefusal(
+  reference: string | undefined,
+  texts: readonly string[],
+  cards: PanLookalikes,
+): Refusal | undefined {
+  if (reference !== undefined && cards.isIn(reference)) return refuse('reference_pan', 'body.reference')
+  return texts.some(text => cards.isIn(text)) ? refuse('reference_pan', 'body.on_file') : undefined
 }
 
 /**

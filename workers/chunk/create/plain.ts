@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer'
 import { ALIAS } from '../../../src/job/choices.ts'
 import { ENCRYPTED_CARD_MAX, isArmorSafe } from '../../../src/job/envelope/text.ts'
-import { claimOf, OnFileRecord, readUsualOnFile, someText } from '../../../src/job/on-file.ts'
+import { claimOf, OnFileRecord, readUsualOnFile, textsIn } from '../../../src/job/on-file.ts'
 import { type BlockForm, inOrder, type ReadColumns, readColumns, rowAt } from '../../../src/job/record-columns.ts'
 import { CHUNK, RECORD_REQUESTS, type TokenBatch } from '../../../src/job/token-batch.ts'
 import type { Scope } from '../../../src/store/access/scopes.ts'
@@ -79,7 +79,7 @@ export function openPlainReader(
     { line, reference }: Head,
     field: CardField,
     card: PlainCard | undefined,
-    { claim, isCardLike }: PlainClaim = NO_CLAIM,
+    { claim, cardLike }: PlainClaim = NO_CLAIM,
     sourceTime?: unknown,
   ): boolean => {
     if (!card || !isPlainReference(reference ?? '', card.pan)) return false
@@ -92,7 +92,7 @@ export function openPlainReader(
     records.references.push(reference)
     records.fields.push(field)
     records.claims.push(claim)
-    records.cardLike.push(isCardLike || couldLookLikeCard(reference))
+    records.cardLike.push(cardLike.length > 0 || couldLookLikeCard(reference) ? cardLike : undefined)
     return true
   }
   const addSealed = (head: Head, request: Raw, claim: PlainClaim): boolean => {
@@ -158,7 +158,8 @@ export function readMixed(
   if (count !== block.records || Number.isNaN(lastLine) || plain.lines.length === 0) return undefined
   const records = others.map(({ record }) => record)
   const requests = others.map(({ request }) => request)
-  const cards = plain.cardLike.includes(true) ? numbersOf(requests) : pansOf(requests, records)
+  const isAsked = plain.cardLike.some(texts => texts !== undefined)
+  const cards = isAsked ? numbersOf(requests) : pansOf(requests, records)
   if (cards) for (const pan of plain.pans.reveal()) cards.add(pan)
   return { records, cards, plain }
 }
@@ -274,17 +275,20 @@ function isSealedCard(value: unknown): value is string {
 interface PlainClaim {
   /** Undefined if it says nothing. */
   claim: Claim | undefined
-  /** A text in it could look like a card number. */
-  isCardLike: boolean
+  /** The texts in it that could look like a card. */
+  cardLike: readonly string[]
 }
-const NO_CLAIM: PlainClaim = { claim: undefined, isCardLike: false }
+const NO_CLAIM: PlainClaim = { claim: undefined, cardLike: [] }
 
 /** Undefined if the value has a fault. */
 function plainClaim(given: unknown, scope: Pick<Scope, 'tokenScope' | 'keepBilling'>): PlainClaim | undefined {
   if (given === undefined) return NO_CLAIM
   const usual = readUsualOnFile(given)
-  if (usual)
-    return { claim: claimOf(usual.onFile, scope), isCardLike: usual.hasNumber && someText(given, couldLookLikeCard) }
+  if (usual) {
+    const numbers = scope.keepBilling ? [...usual.numbers, ...usual.addressNumbers] : usual.numbers
+    return { claim: claimOf(usual.onFile, scope), cardLike: numbers.filter(couldLookLikeCard) }
+  }
   const { data } = OnFileRecord.safeParse(given)
-  return data && { claim: claimOf(data, scope), isCardLike: someText(data, couldLookLikeCard) }
+  const claim = data && claimOf(data, scope)
+  return claim && { claim, cardLike: textsIn(claim).filter(couldLookLikeCard) }
 }

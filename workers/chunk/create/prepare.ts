@@ -6,7 +6,7 @@ import { openCaptures } from '../../card/open-captures.ts'
 import type { Deps } from '../../deps.ts'
 import { type ChunkContext, type ChunkRecord, keeperOf } from '../chunk.ts'
 import { type PreparedCreate, rejected } from '../fold.ts'
-import { type Referring, refuseCardLikeReferences } from '../references.ts'
+import { cardLikeRefusal, refuseCardLikeReferences } from '../references.ts'
 import { isFuture, refuseTime } from '../source-times.ts'
 import { prepareCreates } from './creates.ts'
 import type { PlainReader } from './plain.ts'
@@ -114,14 +114,17 @@ function refuseCardLike(
   cards: ChunkContext['cards'],
 ): { plain: PlainRecords | undefined; refused: RecordOutcome[] } {
   if (!cards) return { plain: records, refused: [] }
-  const { lines, references, claims, cardLike } = records
-  const asked: (Referring & { place: number })[] = []
-  for (const [place, isAsked] of cardLike.entries())
-    if (isAsked) asked.push({ place, line: lines[place] ?? 0, reference: references[place], claim: claims[place] })
-  if (asked.length === 0) return { plain: records, refused: [] }
-  const { known: refused, prepared } = refuseCardLikeReferences({ known: [], prepared: asked }, cards)
-  const left = new Set(asked.map(({ place }) => place))
-  for (const { place } of prepared) left.delete(place)
+  const { lines, references, cardLike } = records
+  const left = new Set<number>()
+  const refused: RecordOutcome[] = []
+  for (const [place, texts] of cardLike.entries()) {
+    if (texts === undefined) continue
+    const record = { line: lines[place] ?? 0, reference: references[place] }
+    const refusal = cardLikeRefusal(record.reference, texts, cards)
+    if (!refusal) continue
+    left.add(place)
+    refused.push(rejected(record, refusal))
+  }
   if (left.size === 0) return { plain: records, refused: [] }
   return { plain: left.size === lines.length ? undefined : withoutPlaces(records, left), refused }
 }

@@ -37,8 +37,11 @@ export interface PlainRecords {
   claims: (Claim | undefined)[]
   /** Who gives the data of each record; empty unless the batch has `newest`. */
   givers: Giver[]
-  /** Whether the record has a text that could look like a card of the chunk. */
-  cardLike: boolean[]
+  /**
+   * The texts about the owner that could look like a card of the chunk; undefined if neither one of them nor the reference
+   * could.
+   */
+  cardLike: (readonly string[] | undefined)[]
 }
 
 /** A record whose card is still encrypted, as JWE. */
