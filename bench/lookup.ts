@@ -13,6 +13,7 @@ import type { Contract } from '../src/three-ds/contract.ts'
 import { startCommand } from '../test/support/process.ts'
 import { lookupBody, makeContract } from '../test/three-ds/samples.ts'
 import { openPlace } from './place.ts'
+import { startInteractiveWorkers } from './single/workers.ts'
 
 const { values } = parseArgs({
   options: { seconds: { type: 'string', default: '20' }, rate: { type: 'string', default: '50' } },
@@ -67,7 +68,7 @@ try {
   const [, directoryUrl = ''] = await simulator.line(/"directory_server": "([^"]+)"/)
   const installation = await place.open('postgres')
   try {
-    await installation.startWorkers({ roles: ['interactive'] })
+    await startInteractiveWorkers(installation)
     const { clientFile, credentials, scope } = await installation.addClient('shop', {
       roles: ['THREEDS', 'TOKEN_WRITE'],
     })

@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { panOf } from '../bin/sample/pan.ts'
 import type { Installation } from '../test/support/installation.ts'
 import { startCommand } from '../test/support/process.ts'
+import { startInteractiveWorkers } from './single/workers.ts'
 
 export interface PutRun {
   requests: number
@@ -30,7 +31,7 @@ interface Sender {
 
 /** Starts interactive workers and a gateway. */
 export async function openSender(installation: Installation): Promise<Sender> {
-  await installation.startWorkers({ roles: ['interactive'] })
+  await startInteractiveWorkers(installation)
   const port = 20_000 + Math.floor(Math.random() * 10_000)
   const gateway = startCommand(['gateway'], {
     env: { ...installation.env, TOKENMILL_HTTP_PORT: String(port) } as Record<string, string>,

@@ -10,6 +10,7 @@ import { runHops } from '../single/hops.ts'
 import { watchProcessor } from '../single/processor.ts'
 import { runPuts } from '../single/puts.ts'
 import { runLifecycle, runSingle, type SingleRun } from '../single/run.ts'
+import { startInteractiveWorkers } from '../single/workers.ts'
 import { type Asked, fileOf, onItsOwn } from './asked.ts'
 import { besides, RSA } from './files.ts'
 
@@ -56,7 +57,7 @@ async function runSubmit(
   rows: number,
 ): Promise<SingleRun & { residentMiB: { workers: number[] } }> {
   await writeFile(file, await createsOf(installation, rows))
-  await installation.startWorkers({ roles: ['interactive'] })
+  await startInteractiveWorkers(installation)
   const processor = await watchProcessor(installation)
   const began = performance.now()
   const command = startCommand(['submit', file, '--client', installation.clientFile], {

@@ -4,6 +4,7 @@ import { panOf } from '../../bin/sample/pan.ts'
 import { reuseTokenOf } from '../../src/token/token.ts'
 import type { Installation } from '../../test/support/installation.ts'
 import { type ProcessorTime, watchProcessor } from './processor.ts'
+import { startInteractiveWorkers } from './workers.ts'
 
 export interface SingleRun {
   rows: number
@@ -15,13 +16,13 @@ export interface SingleRun {
 export const IN_FLIGHT = 200
 
 export async function runSingle(installation: Installation, rows: number): Promise<SingleRun> {
-  await installation.startWorkers({ roles: ['interactive'] })
+  await startInteractiveWorkers(installation)
   return createAll(installation, rows)
 }
 
 /** Suspends as many tokens as it makes first. */
 export async function runLifecycle(installation: Installation, rows: number): Promise<SingleRun> {
-  await installation.startWorkers({ roles: ['interactive'] })
+  await startInteractiveWorkers(installation)
   await createAll(installation, rows)
   const { rows: made } = await installation.vault.store.query<{ token_id: string }>({
     text: 'select token_id from tokenmill.token',
