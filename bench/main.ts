@@ -16,7 +16,7 @@ const HELP = `npm run bench -- [options]
   --tokens N        tokens in the store of (p) (10000000)
   --runs N          run each case so often; prints medians, lowest and highest (1)
   --against DIR     another checkout of tokenmill, whose bench runs in alternation with this one
-  --content NAMES   in place of cases: these mixes of content, or all, or parts (names of one script each)
+  --content NAMES   in place of cases: these mixes of content, or all, or parts (names of one script each), or formats (forms of file)
   --content-file PROFILE FILE
                     a file of yours as a mix; PROFILE is a name, a file, or none for our own columns
 

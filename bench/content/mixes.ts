@@ -3,15 +3,20 @@
 // bytes of each).
 import type { Profile } from '../../producers/rows/profile/profile-schema.ts'
 import { type Card, cardAt, otherPanOf, serialOf } from './card.ts'
+import { FORMATS } from './formats.ts'
 import { ASCII, NAMES, nameOf, SCRIPTS, type Script } from './names.ts'
 import { ADYEN, BRAINTREE, NUMERIC, type OwnerFile, SHORT, STRIPE, UUIDS } from './owners.ts'
 
 /** A file, a line after the other. */
 export interface ContentFile {
-  extension: 'csv' | 'ndjson'
+  extension: 'csv' | 'ndjson' | 'json' | 'txt'
   /** The line before the rows. */
   header?: string
   lineAt(index: number): string
+  /** The line behind the rows. */
+  footer?: string
+  /** It is written as gzip. */
+  isPacked?: true
 }
 
 export interface Mix {
@@ -24,9 +29,11 @@ export interface Mix {
   before?: { file: ContentFile; every: number }
   /** The measured file is made from the reuse tokens of the file before. */
   update?: { header: string; lineAt(index: number, token: string): string }
-  /** `--content all` leaves it out, because another mix has it among others. */
-  isPart?: true
+  /** `--content all` leaves it out. `parts`: another mix has it among others. `formats`: the cards of the base in another file. */
+  group?: Group
 }
+
+type Group = 'parts' | 'formats'
 
 const OWN = ['reference', 'card_number', 'expiry_month', 'expiry_year', 'cardholder_name'] as const
 
@@ -80,7 +87,7 @@ const BASE = ownFile()
 const ofScript = (script: Script): Mix => ({
   about: `names: ${script}`,
   file: ownFile({ name: ({ draw }) => nameOf(NAMES[script], draw) }),
-  isPart: true,
+  group: 'parts',
 })
 
 const ofOwners = (file: OwnerFile): Mix => ({
@@ -180,6 +187,7 @@ const MIXES_BY_NAME = {
 export const MIXES: Readonly<Record<string, Mix>> = {
   ...MIXES_BY_NAME,
   ...Object.fromEntries(SCRIPTS.map(script => [`names-${script}`, ofScript(script)])),
+  ...FORMATS,
 }
 
 /** A moment of November 2026, which grows by the row. */
@@ -188,12 +196,12 @@ function timeAt(index: number): string {
   return new Date(ms).toISOString().replace('.000Z', 'Z')
 }
 
-/** The mixes of a list of names between commas; `all`: those that are no part of another; `parts`: those that are. */
+/** The mixes of a list of names between commas; `all`: those of no group; `parts`, `formats`: those of the group. */
 export function namedMixes(text: string): string[] {
   const names = text.split(',').flatMap(name => {
-    if (name === 'all' || name === 'parts')
-      return Object.keys(MIXES).filter(one => (MIXES[one]?.isPart === true) === (name === 'parts'))
-    return [name]
+    const group = name === 'all' ? undefined : name
+    const mixes = Object.keys(MIXES).filter(one => MIXES[one]?.group === group)
+    return mixes.length > 0 ? mixes : [name]
   })
   const unknown = names.filter(name => !Object.hasOwn(MIXES, name))
   if (unknown.length > 0) throw new Error(`there is no mix ${unknown.join(', ')}: see --help`)
@@ -201,7 +209,8 @@ export function namedMixes(text: string): string[] {
 }
 
 /** The lines of a file of so many rows, each with its end. `every`: only each nth row. */
-export function* linesOf({ header, lineAt }: ContentFile, rows: number, every = 1): Generator<string> {
+export function* linesOf({ header, lineAt, footer }: ContentFile, rows: number, every = 1): Generator<string> {
   if (header !== undefined) yield `${header}\n`
   for (let index = 0; index < rows; index += every) yield `${lineAt(index)}\n`
+  if (footer !== undefined) yield `${footer}\n`
 }

@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { createGzip } from 'node:zlib'
 import type { EngineName } from '../place.ts'
 import { type ContentFile, linesOf, MIXES, type Mix } from './mixes.ts'
 
@@ -33,9 +34,11 @@ export function openPlans(dir: string, rows: number) {
     return found
   }
   const lines = (name: string, file: ContentFile, every = 1) =>
-    once(`${name}.${file.extension}`, path =>
-      pipeline(inPieces(linesOf(file, rows, every)), createWriteStream(path, { mode: 0o600 })),
-    )
+    once(`${name}.${file.extension}${file.isPacked ? '.gz' : ''}`, path => {
+      const pieces = inPieces(linesOf(file, rows, every))
+      const sink = createWriteStream(path, { mode: 0o600 })
+      return file.isPacked ? pipeline(pieces, createGzip(), sink) : pipeline(pieces, sink)
+    })
   const base = () => lines(BASE, (MIXES[BASE] as Mix).file)
   return {
     async ofMix(name: string, engine: EngineName): Promise<Plan> {

@@ -22,6 +22,11 @@ describe('a mix of content', () => {
       {
         "base": "614b2da4059a29b5",
         "dry-run": "614b2da4059a29b5",
+        "format-fixed": "fb0caf5e310bc525",
+        "format-gzip": "485b8c9d16b82cb4",
+        "format-json": "bf9babc93d9f4f71",
+        "format-ndjson": "abde7ebde1d7ef2e",
+        "format-quoted": "06135bc62e6e343d",
         "known": "0bbb37bb9a560af3",
         "members": "ea84cdf3f0dce54f",
         "names": "c3e8a201f8788609",
@@ -63,7 +68,7 @@ describe('a mix of content', () => {
     const owners = new Set<string>()
     let [rows, rejected] = [0, 0]
     const parts = readRows(Readable.from([...linesOf(mix.file, ROWS)].map(line => Buffer.from(line))), {
-      format: mix.file.extension,
+      format: mix.file.extension === 'ndjson' ? 'ndjson' : 'csv',
       recordKind: 'token-create',
       profile: mix.profile && parseProfile(name, JSON.stringify(mix.profile)),
       timeColumn: mix.args?.includes('--source-time') ? 'updated_at' : undefined,
@@ -77,12 +82,13 @@ describe('a mix of content', () => {
       }
     expect(rows).toBe(ROWS)
     expect(rejected).toBe(name === 'refused' ? ROWS * WRONG : 0)
-    expect(owners.size).toBe(mix.profile ? ROWS : 0)
+    expect(owners.size).toBe(mix.profile?.on_file ? ROWS : 0)
   })
 
-  it('is named alone, with all, or as a part', () => {
+  it('is named alone, with all, or in a group', () => {
     expect(namedMixes('base,base')).toEqual(['base'])
-    expect([...namedMixes('all'), ...namedMixes('parts')].sort()).toEqual(Object.keys(MIXES).sort())
+    const groups = ['all', 'parts', 'formats'].flatMap(namedMixes)
+    expect(groups.sort()).toEqual(Object.keys(MIXES).sort())
     expect(() => namedMixes('bases')).toThrow('there is no mix bases')
   })
 })
