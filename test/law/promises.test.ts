@@ -158,6 +158,10 @@ const PROMISES: readonly Promised[] = [
         'test/security/owner.test.ts',
         'the owner of the database who changes the lives of keys changes nothing for a process that has seen them',
       ],
+      [
+        'test/workers/provider/jobs.test.ts',
+        'is neither changed at the network nor asked for, and the job is told the cause',
+      ],
     ],
   },
   {
