@@ -295,6 +295,10 @@ export const FAULTS = {
     verdict: 'retry',
     text: 'A scheme token network or third party cannot be reached, or asks for a later retry.',
   },
+  key_stolen: {
+    verdict: 'fail',
+    text: 'A stolen key signed this reversal after the theft; `tokenmill system confirm` does it all the same.',
+  },
   crashed: { verdict: 'fail', text: 'The process that worked this job died.' },
   data: { verdict: 'fail', text: 'The store refused the data of this job.' },
   defect: { verdict: 'fail', text: 'tokenmill has a defect: an assertion did not hold.' },
