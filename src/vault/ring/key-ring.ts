@@ -92,7 +92,7 @@ export interface KeyRing extends HashRing, CardPrints {
 }
 
 /** A ring whose keys are replaced while the process works. */
-export interface LiveRing extends KeyRing, Pick<HeldKeys<Purpose>, 'refresh' | 'reserve' | 'isTurning'> {}
+export interface LiveRing extends KeyRing, Pick<HeldKeys<Purpose>, 'refresh' | 'reserve' | 'isTurning' | 'isAfresh'> {}
 
 const KEY_BYTES = 32
 
@@ -137,7 +137,7 @@ export async function openLiveRing(
   }
   const held = await holdKeys({ ...source, load, open: row => unwrapKey(keks, row) }, PURPOSES, options)
   const ring = keyRingOf(held, () => phase)
-  return { ...ring, refresh: held.refresh, reserve: held.reserve, isTurning: held.isTurning }
+  return { ...ring, refresh: held.refresh, reserve: held.reserve, isTurning: held.isTurning, isAfresh: held.isAfresh }
 }
 
 /** A ring of these keys, which doesn't follow the store. Its seals aren't counted. Throws as `openLiveRing` does. */
