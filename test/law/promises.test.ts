@@ -158,6 +158,20 @@ const PROMISES: readonly Promised[] = [
         'test/security/owner.test.ts',
         'the owner of the database who changes the lives of keys changes nothing for a process that has seen them',
       ],
+    ],
+  },
+  {
+    says: 'one that was cut off during that change seals nothing',
+    tests: [
+      [
+        'test/vault/ring/known-lives.test.ts',
+        'is nothing where a failover lost the turning that others have seen, until an operator says what holds',
+      ],
+    ],
+  },
+  {
+    says: 'nobody can have a scheme token changed, deleted or fetched in place of another one',
+    tests: [
       [
         'test/workers/provider/jobs.test.ts',
         'is neither changed at the network nor asked for, and the job is told the cause',
