@@ -111,6 +111,10 @@ export const REASONS = {
   scheme_card_declined: { code: 400, text: 'The scheme or the issuer declined a token for this card.' },
   scheme_token_unknown: { code: 400, text: 'The scheme does not know this token any more.' },
   scheme_token_state: { code: 400, text: 'The state of the token at the scheme does not permit this action.' },
+  scheme_token_unproved: {
+    code: 500,
+    text: 'How the provider names this token can not be proved: its record in the database was changed. Nothing was done; tell the operator.',
+  },
   scheme_request_invalid: { code: 400, text: 'The scheme did not accept the request.' },
   not_applicable: { code: 400, text: 'This field does not apply to this token.' },
   // Batches.
@@ -290,6 +294,10 @@ export const FAULTS = {
   scheme_away: {
     verdict: 'retry',
     text: 'A scheme token network or third party cannot be reached, or asks for a later retry.',
+  },
+  key_stolen: {
+    verdict: 'fail',
+    text: 'A stolen key signed this reversal after the theft; `tokenmill system confirm` does it all the same.',
   },
   crashed: { verdict: 'fail', text: 'The process that worked this job died.' },
   data: { verdict: 'fail', text: 'The store refused the data of this job.' },

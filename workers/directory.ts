@@ -26,7 +26,8 @@ import {
   type MacOfRow,
   scopeText,
 } from '../src/vault/ring/grants.ts'
-import type { KeyRing } from '../src/vault/ring/key-ring.ts'
+import type { LiveRing } from '../src/vault/ring/key-ring.ts'
+import { makeAfresh } from '../src/vault/ring/reload.ts'
 import { removeEmpty } from './reply-queues.ts'
 
 export interface KnownKey {
@@ -68,7 +69,7 @@ interface Opened {
   store: Store
   queues: Queues
   halves: PrivateHalves
-  ring: Pick<KeyRing, 'grantMacBy'>
+  ring: Pick<LiveRing, 'grantMacBy' | 'refresh' | 'isAfresh'>
   /** Told of a row that tokenmill didn't write, or that was changed since, each time that it is read. */
   onUngranted(kind: GrantKind, id: string): void
 }
@@ -84,7 +85,11 @@ export async function openDirectory(
     return granted
   }
   const options = { max: ENTRIES_MAX, lifetime: { ms: BELIEVED_MS, clock } }
-  const remembered = <T>(load: (key: string) => Promise<T>) => cached(load, options)
+  const remembered = <T>(load: (key: string) => Promise<T>) =>
+    cached(async (key: string) => {
+      await makeAfresh(ring)
+      return load(key)
+    }, options)
   /** A note that fails is made by the next reading of the client. */
   const noteOnce = (clientId: string, kid: string) => {
     let isNoted = false

@@ -2,6 +2,7 @@
 // built on it since. A job that hasn't left a receipt gets one that says CANCELLED, so that it never takes effect.
 // A job's provider calls are compensated in recorded steps: until they are done the receipt says REQUIRED, then
 // COMPLETED.
+import { isOfGateway } from '../src/acts/reversals.ts'
 import { type Refusal, refuse } from '../src/errors.ts'
 import { areGivenUp, askersOf, isUndoable, withoutAskers } from '../src/job/answer/askers.ts'
 import type { ReversalStatus } from '../src/job/problem.ts'
@@ -25,7 +26,7 @@ import { type Handler, type JobAnswer, Postponed, type Work } from './work.ts'
 
 export const reversal: Handler<Reversal> = {
   async reach(work, request, deps) {
-    if (work.isStolen && !(await isOwn(request, deps.store))) return refuse('field_value', 'body.envelope')
+    if (work.isStolen && !(await isOfGateway(deps.store, request))) return refuse('field_value', 'body.envelope')
     const { compensation } = deps.networks
     if (!(await compensation.hasAsked(request.receipt_id, deps.store))) return request
     const refusal = await deps.store.transaction(db => requireCompensation(db, work, request, deps))
@@ -38,17 +39,6 @@ export const reversal: Handler<Reversal> = {
   // Everything is decided under the lock of the receipt that is to be undone: an attempt at that job waits, or has
   // ended.
   decide: async (work, request, deps) => ({ save: db => reverseJob(db, work, request, deps) }),
-}
-
-/**
- * Whether a worker has verified an envelope that the reversal names, as one of a gateway's own: else whoever has a stolen key
- * could undo what another sender did, or keep a job from ever taking effect.
- */
-async function isOwn(request: Reversal, db: Db): Promise<boolean> {
-  const receipt = await receipts.find(db, request.receipt_id)
-  if (receipt?.iss !== 'gateway') return false
-  const asked = askersOf(receipt)
-  return namedBy(request).every(name => name in asked)
 }
 
 /** From here on the receipt says REQUIRED, so no attempt continues the job. */

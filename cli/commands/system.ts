@@ -157,6 +157,6 @@ async function sayDropped(terminal: Terminal, { store }: OpenedVault, name: Syst
   const { rows } = await operations.measure(store)
   say(
     terminal,
-    `${rows.toLocaleString('en')} operations wait for an answer. Reversals that the former keys signed before now are done where a worker has verified the request that they undo; later ones are dropped.`,
+    `${rows.toLocaleString('en')} operations wait for an answer. Reversals that the former keys signed before now are done where a worker has verified the request that they undo; \`tokenmill system reversals\` lists later ones, which are done only if you confirm them.`,
   )
 }

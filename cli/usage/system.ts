@@ -10,4 +10,12 @@ export function system(family: Command, terminal: Terminal): void {
     .option('--stolen', 'end the former key at once: what it signed and no worker has taken is dropped')
     .option('--yes', 'do not ask')
     .action(async (role, options) => (await import('../commands/system.ts')).rotate(terminal, role, options))
+  addCommand(family, 'reversals', 'lists reversals that a stolen key signed after the theft, newest first').action(
+    async options => (await import('../commands/withheld-reversals.ts')).list(terminal, options),
+  )
+  withActor(addCommand(family, 'confirm <envelope>', 'does such a reversal all the same'), {
+    needsReason: true,
+  }).action(async (envelope, options) =>
+    (await import('../commands/withheld-reversals.ts')).confirm(terminal, envelope, options),
+  )
 }

@@ -23,7 +23,7 @@ import {
   scopeText,
 } from '../../src/vault/ring/grants.ts'
 import type { LiveRing } from '../../src/vault/ring/key-ring.ts'
-import { withReload } from '../../src/vault/ring/reload.ts'
+import { makeAfresh, withReload } from '../../src/vault/ring/reload.ts'
 import type { TellUngranted } from '../../src/vault/ring/ungranted.ts'
 
 export interface KnownUser {
@@ -58,8 +58,11 @@ const ENTRIES_MAX = 10_000
 export type IsOurs = (kind: GrantKind, text: string, row: MacOfRow) => Promise<boolean>
 
 /** By the codes of the rows: in a process that has the vault's keys. */
-export function byCodes(ring: Pick<LiveRing, 'grantMacBy' | 'refresh'>): IsOurs {
-  return (_kind, text, row) => withReload(ring, async () => isGranted(ring, text, row))
+export function byCodes(ring: Pick<LiveRing, 'grantMacBy' | 'refresh' | 'isAfresh'>): IsOurs {
+  return async (_kind, text, row) => {
+    await makeAfresh(ring)
+    return withReload(ring, async () => isGranted(ring, text, row))
+  }
 }
 
 interface Opened {

@@ -18,7 +18,8 @@ export async function findVisible(
   const seen: { row: TokenRow; scope: Scope }[] = []
   for (const row of rows) {
     // A third party's token is found only by the third party's value, the vault's own token only by its UUID.
-    if (row.status === 'DELETED' || (row.thirdParty !== null) !== (uuid === undefined)) continue
+    const isNamed = uuid === undefined ? row.thirdParty?.token === id : row.thirdParty === null
+    if (row.status === 'DELETED' || !isNamed) continue
     const scope = await directory.scope(row.tokenScope)
     if (scope && client.entities.includes(scope.entityId)) seen.push({ row, scope })
   }

@@ -18,6 +18,7 @@ import { askFiles, type FileSources } from './checks/modes.ts'
 import { askOwner } from './checks/owner.ts'
 import { askReleases } from './checks/processes.ts'
 import { askReceipts } from './checks/receipts.ts'
+import { askSchemeReferences } from './checks/scheme-references.ts'
 import { askClock, askQueues, askStore, type ServerSources } from './checks/servers.ts'
 import { askCheckpoints, askWalCompression, askWalSize } from './checks/wal.ts'
 import { judgeRoom, memoryOf } from './redis-memory.ts'
@@ -60,6 +61,7 @@ const QUESTIONS: readonly Question<DoctorSources>[] = [
   { name: 'audit', ask: askAudit },
   { name: 'granted rights', ask: askGrants },
   { name: 'receipts', ask: askReceipts },
+  { name: 'scheme references', ask: askSchemeReferences },
   { name: 'lives of keys', ask: askKeyLives },
   { name: 'padded numbers', ask: askPadded },
 ]

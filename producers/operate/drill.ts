@@ -170,6 +170,13 @@ const OPEN: Record<SampledName, Open> = {
   'scheme_token.card': (row, ring) => ring.open(row.sealed, row.version, row.key, scopeOf(row)),
   'scheme_token.sealed': (row, ring) =>
     ring.openNetworkToken(row.sealed, row.version, { provisionId: row.key, tokenId: factOf(row, 'token_id') }),
+  'scheme_token.reference_sealed': (row, ring) =>
+    ring.openReference(row.sealed, row.version, {
+      provisionId: row.key,
+      tokenId: factOf(row, 'token_id'),
+      provider: factOf(row, 'provider'),
+      reference: factOf(row, 'reference'),
+    }),
   'before_image.sealed': (row, ring) => ring.openBeforeImage(row.sealed, row.version, row.key),
   'authentication.sealed': (row, ring) => ring.openThreeDs(row.sealed, row.version, authenticationOf(row)),
   'threeds_contract.key_sealed': (row, ring) => ring.openThreeDs(row.sealed, row.version, contractRow(row.key)),

@@ -68,7 +68,8 @@ async function findToken(store: Db, name: string): Promise<TokenRow | undefined>
   const id = parseReuseToken(name) ?? (UUID.test(name) ? name.toLowerCase() : undefined)
   if (id !== undefined) return shownTokens.find(store, id)
   const ids = name.length >= THIRD_PARTY_LEAST ? await findThirdPartyTokens(store, [name]) : []
-  return (await shownTokens.findByIds(store, ids)).find(({ status }) => status !== 'DELETED')
+  const rows = await shownTokens.findByIds(store, ids)
+  return rows.find(({ status, thirdParty }) => status !== 'DELETED' && thirdParty?.token === name)
 }
 
 function namedOf(batch: Batch, now: number): NamedBatch {

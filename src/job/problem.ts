@@ -54,7 +54,7 @@ export function problemOf({ status, fields, reversalStatus }: Failure, timestamp
 }
 
 /** Of what is wrong inside, only this is told: a repeat will not end it, so whoever repeats has to ask the operator. */
-const isTold = ({ reason }: FieldReason) => reason === 'receipt_unproved'
+const isTold = ({ reason }: FieldReason) => reason === 'receipt_unproved' || reason === 'scheme_token_unproved'
 
 export function detailsOf(fields: readonly FieldReason[]): Record<string, { message: string; code: string }> {
   return Object.fromEntries(fields.map(one => [one.field, { message: textOf(one), code: one.reason }] as const))

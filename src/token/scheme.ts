@@ -45,6 +45,11 @@ export interface SchemeRow {
   version: number
 }
 
+/** A provider's name for the token of a provisioning, and the row that it is written in. */
+export interface ReferencePlace extends Pick<SchemeRow, 'provisionId' | 'tokenId' | 'provider'> {
+  reference: string
+}
+
 type SchemeCondition =
   | 'NONE'
   | 'PENDING'

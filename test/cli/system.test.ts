@@ -5,8 +5,10 @@ import { readSystemKey } from '../../cli/open/system-clients.ts'
 import { openGatewayMetrics } from '../../producers/gateway/metrics.ts'
 import { openRequestReply, type RequestReply } from '../../producers/gateway/request-reply/request-reply.ts'
 import { type OwnKey, watchOwnKey } from '../../producers/http/own-key.ts'
+import { STOLEN } from '../../src/acts/reversals.ts'
 import { CATALOGUE } from '../../src/job/composition.ts'
 import { openRegistry } from '../../src/metrics.ts'
+import { failedList, moveToFailed } from '../../src/queue/failed.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import * as liveKeys from '../../src/store/access/live-keys.ts'
 import * as receipts from '../../src/store/job/receipts.ts'
@@ -173,6 +175,51 @@ from tokenmill.audit where action = 'system.key.rotate' order by audit_id desc l
     expect(await receipts.find(installation.vault.store, two.receiptId)).toMatchObject({ status: 'SUCCEEDED' })
     expect(await receipts.find(installation.vault.store, late.receiptId)).toBeUndefined()
     expect(await receipts.find(installation.vault.store, own.receiptId)).toMatchObject({ status: 'SUCCEEDED' })
+    // Of later ones an operator confirms a single one.
+    const three = await reverse({ receiptId: own.receiptId, envelope: own.envelope }, stolenAt + 2_000)
+    const { clientId } = installation.credentials.signingKey
+    const forged = await openSystemDesk(installation, 'gateway')
+    closers.push(forged.close)
+    const unsigned = forged.sign('reversal', { receipt_id: two.receiptId, envelope: two.envelope })
+    const copy = { kind: 'reversal', code: STOLEN, attempt: 1, failedAt: Date.now(), jobId: 'j', clientId }
+    await moveToFailed(installation.queues, 'reversal', { id: 'j', enqueuedAt: 1 }, { ...copy, jws: unsigned.jws })
+    await until(dropped)
+    const listed = JSON.parse((await run('system', 'reversals', '--json')).stdout)
+    expect(listed.map((one: { envelope: string }) => one.envelope).sort()).toEqual(
+      [late.envelope, unsigned.envelope].sort(),
+    )
+    expect(listed).toContainEqual(
+      expect.objectContaining({
+        envelope: late.envelope,
+        receipt_id: two.receiptId,
+        kind: 'token-create',
+        jti: two.jti,
+      }),
+    )
+    const confirm = (envelope: string) => run('system', 'confirm', envelope, '--reason', 'its caller gave it up')
+    expect(await confirm(unsigned.envelope)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('No stolen key of this installation signed this reversal'),
+    })
+    expect(await confirm(three.envelope)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('no such reversal'),
+    })
+    expect(await receipts.find(installation.vault.store, two.receiptId)).toMatchObject({ status: 'SUCCEEDED' })
+    // Sent again it is still nobody's: a repeat alone confirms nothing.
+    const [kept] = (await failedList(installation.queues, 'reversal')).filter(({ jws }) => jws !== unsigned.jws)
+    expect((await run('failed', 'retry', kept?.id ?? '')).code).toBe(0)
+    await until(async () => (await failedList(installation.queues, 'reversal')).length === 2)
+    expect(await receipts.find(installation.vault.store, two.receiptId)).toMatchObject({ status: 'SUCCEEDED' })
+    expect(await confirm(late.envelope)).toMatchObject({ code: 0 })
+    await until(async () => (await receipts.find(installation.vault.store, two.receiptId))?.status === 'CANCELLED')
+    expect(await failedList(installation.queues, 'reversal')).toHaveLength(1)
+    const { rows } = await installation.vault.store.query({
+      text: `select subject, detail->>'reason' as reason, detail->>'receipt_id' as receipt
+from tokenmill.audit
+where action = 'reversal.confirm' and outcome = 'done'`,
+    })
+    expect(rows).toEqual([{ subject: late.envelope, reason: 'its caller gave it up', receipt: two.receiptId }])
   })
 
   it.each(['worker', 'scheduler', 'console'] as const)('the key of %s is replaced and ended alike', async name => {

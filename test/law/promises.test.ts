@@ -161,6 +161,24 @@ const PROMISES: readonly Promised[] = [
     ],
   },
   {
+    says: 'one that was cut off during that change seals nothing',
+    tests: [
+      [
+        'test/vault/ring/known-lives.test.ts',
+        'is nothing where a failover lost the turning that others have seen, until an operator says what holds',
+      ],
+    ],
+  },
+  {
+    says: 'nobody can have a scheme token changed, deleted or fetched in place of another one',
+    tests: [
+      [
+        'test/workers/provider/jobs.test.ts',
+        'is neither changed at the network nor asked for, and the job is told the cause',
+      ],
+    ],
+  },
+  {
     says: "has no client's key, can't use the card later",
     tests: [
       ['test/security/theft.test.ts', 'is an encrypted card that belongs to its entity'],

@@ -142,8 +142,9 @@ from generate_series(0, 9) as n, unnest(array[$1, $2]::uuid[]) as s`,
     })
     await store.query({
       text: `insert into tokenmill.scheme_token (provision_id, token_id, token_scope, client_id, provider, current, background, state,
-  reference, refusal, retired_at, due_at, checked_at, version, created_at, updated_at)
+  reference, reference_sealed, reference_version, refusal, retired_at, due_at, checked_at, version, created_at, updated_at)
 select gen_random_uuid(), token_id, token_scope, 'c', 'network', true, false, state, case when state in ('PENDING', 'VOID') then null else n::text || token_id end,
+  case when state in ('PENDING', 'VOID') then null else '\\x00'::bytea end, case when state in ('PENDING', 'VOID') then null else 1 end,
   case when state = 'VOID' then 'declined' end, case when n = 9 then now() end, case when n = 9 then now() end,
   case when n = 3 then now() - interval '3 day' else now() end, 1, now(), now()
 from (select token_id, token_scope, n, (array['ACTIVE','ACTIVE','ACTIVE','SUSPENDED','SUSPENDED','VOID','ACTIVE'])[n - 2] as state

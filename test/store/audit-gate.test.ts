@@ -79,7 +79,7 @@ const NEVER = [
     'schedule.remove',
   ],
   ...['invite.revoke', 'person.change', 'person.enrol', 'person.invite', 'person.link', 'person.local'],
-  ...['person.prove', 'person.revoke', 'receipt.confirm', 'schedule.pause', 'schedule.resume'],
+  ...['person.prove', 'person.revoke', 'receipt.confirm', 'reversal.confirm', 'schedule.pause', 'schedule.resume'],
   ...['passkey.forget-domain', 'identity.connect', 'identity.disconnect'],
   ...['schedule.run', 'schema.login', 'schema.upgrade', 'scheme.drift', 'scope.add'],
 ]

@@ -26,7 +26,7 @@ export interface SystemDesk {
     kind: Kind,
     request: Record<string, unknown>,
     options?: { jti?: string; now?: number },
-  ): Sent & { post(): Promise<void> }
+  ): Sent & { jws: string; post(): Promise<void> }
   send(kind: Kind, request: Record<string, unknown>, options?: { jti?: string; now?: number }): Promise<Sent>
   /** Waits for the answer that follows the first `after` answers. */
   answer(sent: Sent, after?: number): Promise<Result>
@@ -74,6 +74,7 @@ export async function openSystemDesk(
       })
       const jws = sign(claims, signingKey)
       return {
+        jws,
         jti,
         receiptId: receiptId(clientId, jti),
         envelope: envelopeDigest(jws).toString('base64url'),

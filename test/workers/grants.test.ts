@@ -41,6 +41,30 @@ describeStore('to a worker', engine => {
     )
     return { directory, named }
   }
+  it('are read with the keys of now, by a worker that was cut off while a compromise ended', async () => {
+    const { ring } = installation.vault
+    let isAfresh = false
+    const behind = {
+      isAfresh: () => isAfresh,
+      refresh: async () => {
+        isAfresh = true
+      },
+      grantMacBy: (text: string, version: number) => (isAfresh ? undefined : ring.grantMacBy(text, version)),
+    }
+    const named: string[] = []
+    const directory = await openDirectory(
+      {
+        ...installation.vault,
+        ring: behind,
+        queues: installation.queues,
+        onUngranted: (kind, id) => named.push(`${kind} ${id}`),
+      },
+      Date.now,
+    )
+    expect(await directory.client(clientId)).toBeUndefined()
+    expect(named).toEqual([`client ${clientId}`])
+  })
+
   const doctor = async () => {
     const { json } = await cli(['doctor', '--json'], { env: installation.env })
     return json<{ checks: { name: string; state: string; says: string }[] }>().checks.find(

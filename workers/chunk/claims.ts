@@ -38,6 +38,8 @@ export interface Claims {
   gained(): Set<string>
   /** Ids of tokens that may have lost their last owner. */
   left(): Set<string>
+  /** The stored references for which records came too late, and that `effect` doesn't write. */
+  standing(): StoredReference[]
 }
 
 /** Opens the claims of a chunk. `stored`: the stored references by `ownerKey`. */
@@ -48,6 +50,7 @@ export function openClaims(stored: ReadonlyMap<string, StoredReference>, context
   const judged = new Map<string, StoredReference>()
   const gains = new Map<string, number>()
   const left = new Set<string>()
+  const older = new Set<string>()
   const gain = (tokenId: string, by: 1 | -1) => gains.set(tokenId, (gains.get(tokenId) ?? 0) + by)
   const current = (key: string) => judged.get(key) ?? stored.get(key)
   const since = reversibleSince(now)
@@ -79,7 +82,10 @@ export function openClaims(stored: ReadonlyMap<string, StoredReference>, context
         left.add(previousToken)
       }
       // A record of a later time has moved this owner to another token.
-      if (outcome === 'OLDER' && current(key)?.tokenId !== tokenId) left.add(tokenId)
+      if (outcome === 'OLDER' && current(key)?.tokenId !== tokenId) {
+        left.add(tokenId)
+        older.add(key)
+      }
       return { outcome, previousToken }
     },
     gainOf: tokenId => gains.get(tokenId) ?? 0,
@@ -96,6 +102,7 @@ export function openClaims(stored: ReadonlyMap<string, StoredReference>, context
       return gained
     },
     left: () => left,
+    standing: () => [...older].flatMap(key => (judged.has(key) ? [] : (stored.get(key) ?? []))),
   }
 }
 

@@ -23,6 +23,8 @@ import { isNewest } from './source-times.ts'
 export interface CountedRelinks extends Relinks {
   /** How many owners each token had when it was read. */
   owners: ReadonlyMap<string, number>
+  /** Ids of tokens that weren't linked to the card of a record, because they had other owners. */
+  shared: ReadonlySet<string>
   /** ms since the epoch: owners who left a token after this time count, too. */
   since: number
 }
@@ -44,9 +46,11 @@ export async function openRelinks(
   const [found, owners] = await Promise.all([tokens.findByIds(store, ids), references.countClaims(store, ids, since)])
   const bases = new Map(found.map(row => [row.tokenId, row]))
   const rows = new Map(bases)
+  const shared = new Set<string>()
   const claims = openClaims(known, context)
   return {
     owners,
+    shared,
     since,
     baseOf: tokenId => bases.get(tokenId),
     rowFor({ line, claim, contract, facts, given, giver }, isTaken) {
@@ -58,8 +62,10 @@ export async function openRelinks(
       const mark = { batchNo: batch?.batchNo ?? 0, line }
       const isOlder = isOlderClaim(reference, { mark, former, newest: isNewest(work.request), now: work.now, giver })
       const isRefused = work.request.policy?.on_expired === 'reject' && isExpired(given, acceptedAt)
+      if (isOlder || isRefused) return undefined
       const isOnly = (owners.get(row.tokenId) ?? 0) + claims.gainOf(row.tokenId) === 1
-      return isOlder || isRefused || !isOnly ? undefined : row
+      if (!isOnly) shared.add(row.tokenId)
+      return isOnly ? row : undefined
     },
     note({ line, claim, giver }, row, relinked) {
       if (!row) return
@@ -87,13 +93,25 @@ export async function replacementsOf(
 export async function writeRelinked(
   db: Db,
   { updates, networks }: { updates: readonly StoredToken[]; networks: readonly NetworkEffect[] },
-  { owners, since }: CountedRelinks,
+  relinks: CountedRelinks,
   deps: Deps,
 ): Promise<void> {
   const ids = updates.map(({ tokenId }) => tokenId)
   await tokens.holdAll(db, ids)
-  // A job that adds an owner holds the token's row, too.
-  const owned = await references.countClaims(db, ids, since)
-  if (ids.some(id => owned.get(id) !== owners.get(id))) throw new LostRace('a token got or lost an owner meanwhile')
+  await expectOwners(db, ids, relinks)
   await writeEffects(db, [{ updates, networks }], deps)
+}
+
+/**
+ * Throws `LostRace` if the number of owners of one of these tokens has changed. The transaction has locked their rows, as
+ * does a job that adds an owner.
+ */
+export async function expectOwners(
+  db: Db,
+  tokenIds: readonly string[],
+  { owners, since }: Pick<CountedRelinks, 'owners' | 'since'>,
+): Promise<void> {
+  const owned = await references.countClaims(db, tokenIds, since)
+  if (tokenIds.some(id => owned.get(id) !== owners.get(id)))
+    throw new LostRace('a token got or lost an owner meanwhile')
 }

@@ -1,8 +1,9 @@
 // Writes the claims of a chunk's records together with the tokens that the records change. Claims are decided here,
 // inside the transaction, because only then the token of each record's card is certain.
 import type { OnOrphan } from '../../src/job/choices.ts'
-import type { Db } from '../../src/store/pool.ts'
+import { type Db, LostRace } from '../../src/store/pool.ts'
 import type { StoredReference } from '../../src/store/reference/source-references.ts'
+import * as references from '../../src/store/reference/source-references.ts'
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import type { Claim } from '../../src/token/on-file.ts'
@@ -14,6 +15,7 @@ import { endOrphans } from '../reference/orphans.ts'
 import type { ChunkContext } from './chunk.ts'
 import { type ClaimingRecord, type Claims, claimedOf, openClaims } from './claims.ts'
 import type { ClaimingOutcome } from './fold.ts'
+import { type CountedRelinks, expectOwners } from './relinks.ts'
 
 /** What is written besides the claims. */
 interface Beside {
@@ -24,6 +26,8 @@ interface Beside {
   bases: readonly StoredToken[]
   /** By `ownerKey`, the stored references of the records' owners, as they were read. */
   references: ReadonlyMap<string, StoredReference>
+  /** Undefined if the batch doesn't relink. */
+  relinks?: CountedRelinks | undefined
   /** Records that made a token, whose owners have no reference and are no other record's owners. */
   added?: readonly AddedClaim[] | undefined
 }
@@ -40,13 +44,13 @@ export interface AddedClaim extends ClaimingRecord {
 export async function saveWithClaims(
   db: Db,
   outcomes: readonly ClaimingOutcome[],
-  { effect, written = [], bases, references, added = [] }: Beside,
+  { effect, written = [], bases, references: known, relinks, added = [] }: Beside,
   context: ChunkContext,
   deps: Deps,
 ): Promise<void> {
   const claiming = inFileOrder(outcomes)
   if (claiming.length === 0 && added.length === 0) return writeEffects(db, [effect], deps)
-  const claims = openClaims(references, context)
+  const claims = openClaims(known, context)
   for (const one of added)
     if (claims.judge(one, one.tokenId).outcome !== 'ADDED') throw new Error('broken law: the owner has a reference')
   const ends = claiming.map(one => claims.judge(one, one.tokenId, one.relinked))
@@ -56,7 +60,8 @@ export async function saveWithClaims(
   const left = onOrphan ? [...claims.left()] : []
   if (left.length > 0) {
     const changed = [...(effect.updates ?? []), ...touches].map(({ tokenId }) => tokenId)
-    await tokens.holdAll(db, [...new Set([...changed, ...left])])
+    const held = await tokens.holdAll(db, [...new Set([...changed, ...left])])
+    await expectAsRead(db, held, claims, { bases, written, relinks })
   }
   await writeEffects(db, [{ ...effect, touches, ...claims.effect() }], deps)
   const { now, receiptId } = context.work
@@ -68,6 +73,26 @@ export async function saveWithClaims(
     if (end) outcome.claimed = claimedOf(end, previous)
   }
   for (const outcome of outcomes) if (outcome.token) outcome.token = ended.get(outcome.token.tokenId) ?? outcome.token
+}
+
+/**
+ * Throws `LostRace` if what the claims were decided on has changed. Whether a token is ended is decided by its owners of
+ * now: claims that were decided on others would take a token away that no order of the jobs takes.
+ */
+async function expectAsRead(
+  db: Db,
+  held: Awaited<ReturnType<typeof tokens.holdAll>>,
+  claims: Claims,
+  { bases, written = [], relinks }: Pick<Beside, 'bases' | 'written' | 'relinks'>,
+): Promise<void> {
+  const left = claims.left()
+  const changedHere = new Set(written.map(({ tokenId }) => tokenId))
+  const read = bases.filter(({ tokenId }) => left.has(tokenId) && !changedHere.has(tokenId))
+  if (read.some(({ tokenId, version }) => held.get(tokenId)?.version !== version))
+    throw new LostRace('a token was changed meanwhile')
+  await references.expectVersions(db, claims.standing())
+  const shared = [...left].filter(tokenId => relinks?.shared.has(tokenId))
+  if (relinks) await expectOwners(db, shared, relinks)
 }
 
 /** Sets the results of the claims in a dry run, which names no token. */

@@ -1,5 +1,6 @@
 // Runs one attempt at a job: finds its client, checks its form, and takes it through the steps (walk.ts). It decides
 // nothing about cards: handlers and rules do.
+import { isOfGateway, STOLEN } from '../../src/acts/reversals.ts'
 import { isRefusal, refuse } from '../../src/errors.ts'
 import { askedOf, envelopeDigest, NOT_UNDERSTOOD } from '../../src/job/envelope/digest.ts'
 import { Claims, lifetimeOf } from '../../src/job/envelope/envelope.ts'
@@ -8,8 +9,10 @@ import { kindName } from '../../src/job/envelope/text.ts'
 import { requestSchema } from '../../src/job/kind-entry.ts'
 import { clearNumbersOf, nameRefusal } from '../../src/job/pan-in-names.ts'
 import { parse } from '../../src/job/refusal.ts'
+import { Reversal } from '../../src/job/system/reversal.ts'
 import { addresseeOf } from '../../src/job/system-clients.ts'
 import type { ReceivedJob } from '../../src/queue/engine.ts'
+import { moveToFailed } from '../../src/queue/failed.ts'
 import type { End, Selection, Work } from '../work.ts'
 import { limitedTo } from './admit.ts'
 import { type Authentic, authenticate, claimedClient } from './authenticate.ts'
@@ -36,8 +39,10 @@ export async function attempt(
   onIdentified: (identified: Identified) => void,
 ): Promise<End> {
   const authentic = await authenticate(job, deps)
-  if (typeof authentic === 'string') {
-    deps.dropped.note(authentic, { claimedClient: await claimedClient(job, deps.directory) })
+  if (typeof authentic === 'string' || authentic.theft === 'after') {
+    if (typeof authentic !== 'string') await withhold(job, authentic, deps)
+    const drop = typeof authentic === 'string' ? authentic : 'revoked'
+    deps.dropped.note(drop, { claimedClient: await claimedClient(job, deps.directory) })
     return { end: 'done', outcome: 'DROPPED' }
   }
   const now = deps.clock()
@@ -80,10 +85,25 @@ async function attemptKnown(
   return walk({ handler, work, deps, selection })
 }
 
+/**
+ * Keeps a reversal that a stolen key signed after the theft, for an operator to confirm. One that undoes what no gateway asked
+ * for can't be confirmed, so a thief can't fill the failed set with it.
+ */
+async function withhold(
+  job: ReceivedJob,
+  { jws, payload, client: { clientId } }: Authentic,
+  { store, queues, clock }: LineDeps,
+): Promise<void> {
+  const request = Reversal.safeParse(payload['request'])
+  if (!request.success || !(await isOfGateway(store, request.data))) return
+  const copy = { jws, kind: 'reversal', code: STOLEN, attempt: job.attempt, failedAt: clock(), jobId: job.id, clientId }
+  await moveToFailed(queues, 'reversal', job, copy)
+}
+
 /** Finds out whose job it is without working it; undefined for a job that is dropped. */
 export async function identify(job: ReceivedJob, deps: LineDeps): Promise<Identified | undefined> {
   const authentic = await authenticate(job, deps)
-  if (typeof authentic === 'string') return undefined
+  if (typeof authentic === 'string' || authentic.theft === 'after') return undefined
   const claims = parse(deps.catalogue.claims, authentic.payload, 'body')
   const now = deps.clock()
   const work = isRefusal(claims)
@@ -101,7 +121,7 @@ function workOf(
   { attempt, isBackground = false, enqueuedAt }: Attempted,
   { catalogue }: Pick<LineDeps, 'catalogue'>,
 ): Work<unknown> {
-  const { jws, block, isStolen } = authentic
+  const { jws, block, theft } = authentic
   const client = limitedTo(claims.only_entity, authentic.client)
   return {
     claims,
@@ -118,7 +138,7 @@ function workOf(
     enqueuedAt,
     now,
     attempt,
-    isStolen,
+    isStolen: theft !== undefined,
     isBackground,
   }
 }

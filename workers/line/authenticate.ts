@@ -21,9 +21,11 @@ export interface Authentic {
   iss: string
   jti: string
   client: Client
-  /** Somebody else has the key that signed it. */
-  isStolen: boolean
+  /** Somebody else has the key that signed it: when it says that it was signed, before the theft or after. */
+  theft: Theft | undefined
 }
+
+type Theft = 'before' | 'after'
 
 export async function authenticate(
   job: ReceivedJob,
@@ -36,7 +38,7 @@ export async function authenticate(
   if (block !== undefined && block.length > ENVELOPE.blockBytesMax) return 'oversized'
   const signed = await verified(jws, directory)
   if (typeof signed === 'string') return signed
-  const { payload, sender, isStolen } = signed
+  const { payload, sender, theft } = signed
   if (payload['aud'] !== audience) return 'audience'
   const identity = Identity.safeParse(payload)
   if (!identity.success) return 'claims'
@@ -47,7 +49,7 @@ export async function authenticate(
   const servesRevoked = onBehalf !== undefined && entry?.servesRevoked
   if (!client || (client.revokedAt !== null && !servesRevoked)) return 'unknown_client'
   if (!blockBelongs(block, payload, entry)) return 'block'
-  return { jws, block, payload, iss, jti, client, isStolen }
+  return { jws, block, payload, iss, jti, client, theft }
 }
 
 /** The client that a dropped job claims, if it exists. Nobody has proved the claim. */
@@ -64,26 +66,28 @@ export async function claimedClient(job: ReceivedJob, directory: Directory): Pro
 async function verified(
   jws: string,
   directory: Directory,
-): Promise<{ payload: Record<string, unknown>; sender: Client; isStolen: boolean } | Drop> {
+): Promise<{ payload: Record<string, unknown>; sender: Client; theft: Theft | undefined } | Drop> {
   const peeked = peek(jws)
   if (typeof peeked === 'string') return peeked
   const sender = await directory.client(peeked.iss)
   if (!sender) return 'unknown_client'
   const key = sender.keys.find(({ kid }) => kid === peeked.kid)
   if (!key) return 'unknown_key'
-  const isStolen = !key.live && countsThoughStolen(key, peeked.payload)
-  if (sender.client.revokedAt !== null || !(key.live || isStolen)) return 'revoked'
+  const theft = key.live ? undefined : theftOf(key, peeked.payload)
+  if (sender.client.revokedAt !== null || !(key.live || theft)) return 'revoked'
   if (key.alg !== peeked.alg || !verify(jws, key)) return 'signature'
   key.noteVerified?.()
-  return { payload: peeked.payload, sender: sender.client, isStolen }
+  return { payload: peeked.payload, sender: sender.client, theft }
 }
 
 /**
- * Of what a stolen key signed only reversals count, which wait for up to seven days, and of these those that say that they were
- * signed before the theft. workers/reversal.ts asks more of them, because a thief can say so, too.
+ * Of what a stolen key signed only reversals count, which wait for up to seven days: those that say that they were signed before
+ * the theft, and later ones if an operator confirms them. workers/reversal.ts asks more, because a thief can say so, too.
+ * Undefined for anything else.
  */
-function countsThoughStolen({ stolenAt }: KnownKey, { kind, iat }: Record<string, unknown>): boolean {
-  return stolenAt !== undefined && kind === 'reversal' && typeof iat === 'number' && iat * 1000 <= stolenAt
+function theftOf({ stolenAt }: KnownKey, { kind, iat }: Record<string, unknown>): Theft | undefined {
+  if (stolenAt === undefined || kind !== 'reversal' || typeof iat !== 'number') return undefined
+  return iat * 1000 <= stolenAt ? 'before' : 'after'
 }
 
 /**

@@ -11,13 +11,13 @@ import { openRecentAttempts } from './recent-attempts.ts'
 
 export type WorkerMetrics = ReturnType<typeof openWorkerMetrics>
 
-export const UNPROVED_KINDS = ['receipt', 'outbox', 'event'] as const
+export const UNPROVED_KINDS = ['receipt', 'outbox', 'event', 'scheme_token'] as const
 const ENDS = ['SUCCEEDED', 'FAILED', 'REPEATED', 'DROPPED', 'LATER', 'FAULT'] as const
 /** The label for a job that can't be read, and so has no kind. */
 const UNKNOWN = 'unknown'
 /** The calls to providers, by what they ask (provider/call-provider.ts). */
 const CALLS = ['PROVISION', 'SUSPEND', 'RESUME', 'DELETE', 'GET'] as const
-const ANSWERS = ['token', 'refused', 'taken', 'leaving', 'lost', 'nothing'] as const
+const ANSWERS = ['token', 'refused', 'unproved', 'taken', 'leaving', 'lost', 'nothing'] as const
 const LONG_WAITS = [60, 300, 900, 3600]
 
 /** Opens the metrics. `kinds`: the kinds that the process works. */

@@ -26,7 +26,7 @@ export interface Subject {
 }
 
 /** The stored words for why a provider made no token. */
-export const DENIALS = [...PROVIDER_REFUSALS, 'token_taken', 'no_answer'] as const
+export const DENIALS = [...PROVIDER_REFUSALS, 'token_taken', 'no_answer', 'unproved'] as const
 export type Denial = (typeof DENIALS)[number]
 
 /** What a plan is made from, besides the action. */
@@ -37,7 +37,7 @@ export interface PlanContext<Known> {
   /** The intent that an earlier attempt of the job recorded. */
   intent: SchemeIntent | undefined
   job: ActingJob
-  deps: Pick<ProviderDeps, 'ring' | 'clock' | 'providers'>
+  deps: Pick<ProviderDeps, 'ring' | 'clock' | 'providers' | 'onUnproved'>
 }
 
 export type Plan<Result> =

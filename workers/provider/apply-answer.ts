@@ -1,15 +1,16 @@
 // What a provider's answer makes of a row, as values to be written. The row always takes the provider's state, expected
 // or not.
 import type { ProviderRefusal, ProviderToken } from '../../src/scheme/provider.ts'
-import type { LeasedUpdate, StoredScheme } from '../../src/store/provider/scheme-row.ts'
+import { type LeasedUpdate, referenceFor, type StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import type { KeyRing } from '../../src/vault/ring/key-ring.ts'
 
-type SealingRing = Pick<KeyRing, 'sealNetworkToken'>
+export type SealingRing = Pick<KeyRing, 'sealNetworkToken' | 'sealReference'>
 
 /** The row with the state of `token`, and with no call left to make. */
 export function applyToken(row: StoredScheme, token: ProviderToken, ring: SealingRing): LeasedUpdate {
   const { provisionId, tokenId, attempts: _, ...kept } = row
-  const base: LeasedUpdate = { ...kept, provisionId, ...NOTHING_OPEN, reference: token.reference, refusal: null }
+  const named = referenceFor(row, token.reference, ring)
+  const base: LeasedUpdate = { ...kept, provisionId, ...NOTHING_OPEN, ...named, refusal: null }
   if (token.state === 'DEACTIVATED') return deletedRow(base)
   const { number } = token
   const digits = number?.reveal()
@@ -32,7 +33,7 @@ export function deletedRow(row: LeasedUpdate): LeasedUpdate {
 
 /** The provider made no token. `refusal`: why; null if the token wasn't wanted any more. */
 export function voidRow(row: LeasedUpdate, refusal: ProviderRefusal | null): LeasedUpdate {
-  return { ...row, ...NOTHING_OPEN, ...NO_NUMBER, state: 'VOID', reference: null, refusal }
+  return { ...row, ...NOTHING_OPEN, ...NO_NUMBER, state: 'VOID', ...NO_REFERENCE, refusal }
 }
 
 /** Nothing new is known. `dueAt`: when the row is due again. */
@@ -45,6 +46,8 @@ export function unchangedRow(
 }
 
 const NOTHING_OPEN = { card: null, cardVersion: null, asked: null, dueAt: null, attempts: 0 } as const
+
+const NO_REFERENCE = { reference: null, referenceSealed: null, referenceVersion: null } as const
 
 const NO_NUMBER = { sealed: null, sealVersion: null, lastFour: null } as const
 

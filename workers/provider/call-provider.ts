@@ -8,7 +8,7 @@ import type {
   SchemeProvider,
   Urgency,
 } from '../../src/scheme/provider.ts'
-import type { StoredScheme } from '../../src/store/provider/scheme-row.ts'
+import { isReferenceProved, type StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import type { SchemeCall } from '../../src/token/scheme.ts'
 import type { SpanName } from '../../src/trace/attributes.ts'
@@ -23,6 +23,8 @@ export type CallAnswer =
   | { answer: 'refused'; reason: ProviderRefusal }
   /** A third party named the token of another provisioning. `isRetired`: that token is being deleted there. */
   | { answer: 'duplicate'; isRetired: boolean }
+  /** Nothing was called: tokenmill did not write the row's reference, or somebody changed it. */
+  | { answer: 'unproved' }
   /** The call may have had its effect. */
   | { answer: 'unknown'; afterMs: number | undefined }
   /**
@@ -85,6 +87,7 @@ function labelOf(answer: CallAnswer): string {
 const LABELS = {
   token: 'token',
   refused: 'refused',
+  unproved: 'unproved',
   unknown: 'lost',
   'no-effect': 'nothing',
 } as const satisfies Record<Exclude<CallAnswer['answer'], 'duplicate'>, string>
@@ -102,6 +105,10 @@ async function send(row: StoredScheme, call: Call, urgency: Urgency, deps: Provi
   }
   const { reference, provisionId } = row
   assert(reference !== null, 'a token at the network has its reference')
+  if (!isReferenceProved(row, deps.ring)) {
+    deps.onUnproved('scheme_token', provisionId)
+    return { answer: 'unproved' }
+  }
   switch (call) {
     case 'SUSPEND':
       return read(await provider.suspend(provisionId, reference, urgency))

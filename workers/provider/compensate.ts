@@ -87,7 +87,7 @@ async function callBack(row: StoredScheme, opposite: 'RESUME' | 'SUSPEND', deps:
     const answer = await callProvider(leased, opposite, 'interactive', deps)
     if (answer.answer === 'token') return writeAnswer(applyToken(leased, answer.token, deps.ring), lease, deps)
     // If the network refuses, its token has another state than the row: the state is asked for.
-    const asked = answer.answer === 'refused' ? null : opposite
+    const asked = answer.answer === 'refused' || answer.answer === 'unproved' ? null : opposite
     await writeAnswer(unchangedRow(leased, deps.clock() + AGAIN_MS, asked), lease, deps)
     return undefined
   })

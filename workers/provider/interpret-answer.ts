@@ -3,11 +3,10 @@
 import { Fault, type Refusal } from '../../src/errors.ts'
 import type { LeasedUpdate, StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import type { SchemeCall } from '../../src/token/scheme.ts'
-import type { KeyRing } from '../../src/vault/ring/key-ring.ts'
 import type { Deps } from '../deps.ts'
 import { Postponed } from '../work.ts'
 import type { Denial } from './action-rules.ts'
-import { applyToken, unchangedRow, voidRow } from './apply-answer.ts'
+import { applyToken, type SealingRing, unchangedRow, voidRow } from './apply-answer.ts'
 import type { CallAnswer } from './call-provider.ts'
 import type { AnsweredIntent } from './write-answer.ts'
 
@@ -31,7 +30,7 @@ export interface AnsweredCall {
 
 export function interpretAnswer(
   { row, call, answer, refusalOf }: AnsweredCall,
-  { ring, clock }: Pick<Deps, 'clock'> & { ring: Pick<KeyRing, 'sealNetworkToken'> },
+  { ring, clock }: Pick<Deps, 'clock'> & { ring: SealingRing },
 ): Interpretation {
   const denied = (update: LeasedUpdate, denial: Denial): Interpretation => ({
     update,
@@ -50,6 +49,8 @@ export function interpretAnswer(
       if (call === 'PROVISION') return denied(voidRow(row, answer.reason), answer.reason)
       // The network's token has another state than the row, so the network is asked for the state at once.
       return denied(unchangedRow(row, clock(), null), answer.reason)
+    case 'unproved':
+      return denied(unchangedRow(row, null, null), 'unproved')
     case 'no-effect': {
       const isFinal = (answer.isFinalTwice && row.attempts > 1) || (answer.isAbsent && row.attempts > ABSENT_MAX)
       if (isFinal && call === 'PROVISION') return denied(voidRow(row, 'card_declined'), 'no_answer')

@@ -44,6 +44,7 @@ export const NETWORK_REASONS: ActionRules<NetworkAction, Known, Granted>['reason
   request_invalid: 'scheme_request_invalid',
   token_taken: 'scheme_request_invalid',
   no_answer: 'scheme_no_answer',
+  unproved: 'scheme_token_unproved',
 }
 
 const rules: ActionRules<NetworkAction, Known, Granted> = {

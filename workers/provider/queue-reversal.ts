@@ -2,16 +2,12 @@
 // client `worker`. While compensation is owed the loop queues the reversal again with the same jti, so a repeat does no
 // harm.
 
-import { type Claims, sign } from '../../src/job/envelope/envelope.ts'
-import { jobId } from '../../src/job/envelope/ids.ts'
+import { LIFETIME_S, sendReversal } from '../../src/acts/reversals.ts'
 import { isSystemClient } from '../../src/job/system-clients.ts'
 import { describeError } from '../../src/logger.ts'
 import * as clients from '../../src/store/access/clients.ts'
 import type { Receipt } from '../../src/store/job/receipts.ts'
 import type { ProviderDeps } from './deps.ts'
-
-/** A network's outage may last for days. */
-const LIFETIME_S = 7 * 86_400
 
 /** Never throws: if the reversal can't be queued now, the loop does it later. */
 export async function queueReversal(
@@ -24,24 +20,12 @@ export async function queueReversal(
     const client = await clients.find(store, clientId)
     const entityId = client?.entities[0]
     if (!client || entityId === undefined || isSystemClient(clientId)) return
-    const now = clock() / 1000
+    const now = clock()
     // Once a reversal has been given up, the next one needs another jti.
-    const jti = `undo-${receiptId}-${Math.floor(now / LIFETIME_S)}`
-    const claims: Claims = {
-      iss: providers.signingKey.clientId,
-      client_id: clientId,
-      aud: settings.audience,
-      sub: client.userId,
-      entity_id: entityId,
-      roles: [],
-      iat: now,
-      exp: now + LIFETIME_S,
-      jti,
-      kind: 'reversal',
-      request: { receipt_id: receiptId, envelope: envelopeDigest.toString('base64url') },
-    }
-    const data = { jws: sign(claims, providers.signingKey) }
-    await queues.add('reversal', { id: jobId(clientId, jti), data, priority: 0 })
+    const jti = `undo-${receiptId}-${Math.floor(now / 1000 / LIFETIME_S)}`
+    const request = { receipt_id: receiptId, envelope: envelopeDigest.toString('base64url') }
+    const signing = { signingKey: providers.signingKey, audience: settings.audience, now }
+    await sendReversal(queues, { ...client, entityId }, { jti, request }, signing)
   } catch (error) {
     log.warn({ reversal_of: receiptId, error: describeError(error) }, 'a reversal could not be queued; it will be')
   }

@@ -1,11 +1,11 @@
 // Has third parties make the reuse tokens of cards, before the vault decides about those cards. Several jobs may want a
 // token for the same card under the same contract: one of them calls, and the job that inserts the token's row uses the
 // token.
-import type { Refusal } from '../../src/errors.ts'
+import { type Refusal, refuse } from '../../src/errors.ts'
 import { provisionId } from '../../src/job/envelope/ids.ts'
 import type { ProvisionCard } from '../../src/scheme/provider.ts'
 import type { Db } from '../../src/store/pool.ts'
-import type { StoredScheme } from '../../src/store/provider/scheme-row.ts'
+import { isReferenceProved, type StoredScheme } from '../../src/store/provider/scheme-row.ts'
 import * as storedSchemes from '../../src/store/provider/stored-schemes.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import type { Fingerprints } from '../../src/token/token.ts'
@@ -61,6 +61,7 @@ const rules: ActionRules<ThirdPartyAction, Known, Granted> = {
     request_invalid: 'third_party_request_invalid',
     token_taken: 'third_party_token_taken',
     no_answer: 'third_party_card_declined',
+    unproved: 'scheme_token_unproved',
   },
   // A slow third party must not occupy all places for single jobs: other creates need them.
   limits: { busyMsMax: 500, interactiveJobsMax: 4 },
@@ -84,7 +85,9 @@ function plan(action: ThirdPartyAction, { row, job, deps }: PlanContext<Known>):
   if (row?.state === 'ACTIVE') {
     // Another job that hasn't ended may have made this token: the first job that inserts the token's row uses it.
     const intent = { done: 'PROVISION', provisionId: row.provisionId } as const
-    return { plan: 'answered', result: provisionedOf(row), intent }
+    if (isReferenceProved(row, deps.ring)) return { plan: 'answered', result: provisionedOf(row), intent }
+    deps.onUnproved('scheme_token', row.provisionId)
+    return { plan: 'answered', result: refuse('scheme_token_unproved', action.field) }
   }
   if (row) return { plan: 'call', call: 'PROVISION', provisionId: row.provisionId, isRepeat: row.asked !== null }
   const { tokenId, provider, card, fingerprints: link } = action

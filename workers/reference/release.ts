@@ -3,7 +3,7 @@
 // counted twice or forgotten.
 import { assert, type Refusal, refuse } from '../../src/errors.ts'
 import type { OnOrphan } from '../../src/job/choices.ts'
-import type { Db } from '../../src/store/pool.ts'
+import { type Db, LostRace } from '../../src/store/pool.ts'
 import * as released from '../../src/store/reference/released-references.ts'
 import type { StoredReference } from '../../src/store/reference/source-references.ts'
 import * as references from '../../src/store/reference/source-references.ts'
@@ -38,6 +38,7 @@ export async function releaseAll(
     db,
     removed.map(({ tokenId }) => tokenId),
   )
+  await expectAbsent(db, asked, found)
   await references.removeAll(db, removed)
   await noteReleases(
     db,
@@ -47,6 +48,16 @@ export async function releaseAll(
   )
   const ended = await endOrphans(db, lastReleases(asked, found), job, deps)
   return endsOf(asked, found, wasReleased, new Map([...held, ...ended]))
+}
+
+/**
+ * Throws `LostRace` if an owner who had no card was given one meanwhile: that owner would count for a token of which
+ * another one is released here.
+ */
+async function expectAbsent(db: Db, asked: readonly AskedRelease[], found: Seen['found']): Promise<void> {
+  const absent = asked.map(({ owner }) => owner).filter(owner => !found.has(ownerKey(owner)))
+  if (found.size > 0 && absent.length > 0 && (await references.findByOwners(db, absent)).size > 0)
+    throw new LostRace('an owner was given a card meanwhile')
 }
 
 /** What `releaseAll` would answer now. */

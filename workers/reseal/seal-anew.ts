@@ -27,6 +27,16 @@ const SEAL_ANEW: Record<SealedName, SealAnew> = {
     const place = { provisionId: row.key, tokenId: factOf(row, 'token_id') }
     return ring.sealNetworkToken(ring.openNetworkToken(row.sealed, versionOf(row), place), place)
   },
+  'scheme_token.reference_sealed': (row, { ring }) => {
+    const place = {
+      provisionId: row.key,
+      tokenId: factOf(row, 'token_id'),
+      provider: factOf(row, 'provider'),
+      reference: factOf(row, 'reference'),
+    }
+    ring.openReference(row.sealed, versionOf(row), place)
+    return ring.sealReference(place)
+  },
   'threeds_contract.key_sealed': (row, keys) => sealThreeDs(row, contractRow(row.key), keys),
   'threeds_contract.former_key_sealed': (row, keys) => sealThreeDs(row, contractRow(row.key), keys),
   'authentication.sealed': (row, keys) => sealThreeDs(row, authenticationOf(row), keys),

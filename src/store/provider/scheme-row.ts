@@ -1,6 +1,7 @@
 // The type of a provisioning's row, and its columns, shared by scheme-tokens.ts and stored-schemes.ts. No statement is
 // sent from here.
-import type { SchemeCall, SchemeRow } from '../../token/scheme.ts'
+import { Fault } from '../../errors.ts'
+import type { ReferencePlace, SchemeCall, SchemeRow } from '../../token/scheme.ts'
 import type { Fingerprints } from '../../token/token.ts'
 import { type Column, plains, texts } from '../columns.ts'
 
@@ -12,6 +13,9 @@ export interface StoredScheme extends SchemeRow {
   /** The sealed card, until the result of the provisioning is known. */
   card: Buffer | null
   cardVersion: number | null
+  /** The seal of the reference for this row (`isReferenceProved`). */
+  referenceSealed: Buffer | null
+  referenceVersion: number | null
   /** The last call that may have had its effect without a known answer. */
   asked: SchemeCall | null
   lastIntent: string | null
@@ -34,6 +38,8 @@ export type LeasedUpdate = Pick<
   | 'provisionId'
   | 'state'
   | 'reference'
+  | 'referenceSealed'
+  | 'referenceVersion'
   | 'suspendedBy'
   | 'sealed'
   | 'sealVersion'
@@ -101,6 +107,8 @@ export const COLUMNS = `${SHOWN_COLUMNS},
   seal_version as "sealVersion",
   card,
   card_version as "cardVersion",
+  reference_sealed as "referenceSealed",
+  reference_version as "referenceVersion",
   asked,
   last_intent as "lastIntent",
   lease,
@@ -137,7 +145,7 @@ export const NEW_COLUMNS: readonly Column<NewScheme>[] = [
 ]
 export const NEW_NAMES = NEW_COLUMNS.map(({ name }) => name).join(', ')
 
-/** The values in the order of the statement that writes them, which numbers them $4 to $19. */
+/** The values in the order of the statement that writes them, which numbers them $4 to $21. */
 export function leasedValues(update: LeasedUpdate): unknown[] {
   return [
     update.state,
@@ -156,5 +164,45 @@ export function leasedValues(update: LeasedUpdate): unknown[] {
     update.dueAt === null ? null : new Date(update.dueAt),
     update.attempts,
     update.checkedAt === null ? null : new Date(update.checkedAt),
+    update.referenceSealed,
+    update.referenceVersion,
   ]
+}
+
+/** The key ring's seal of a reference for its row. */
+export interface ReferenceSealer {
+  sealReference(place: ReferencePlace): { sealed: Buffer; keyVersion: number }
+  /** Throws `Fault('defect')` if the seal is another reference's or row's. */
+  openReference(sealed: Buffer, keyVersion: number, place: ReferencePlace): void
+}
+
+export type Reference = Pick<StoredScheme, 'reference' | 'referenceSealed' | 'referenceVersion'>
+
+/** The reference that a provider has named for the row, sealed for it. The seal of the same reference stays. */
+export function referenceFor(
+  row: Pick<StoredScheme, 'provisionId' | 'tokenId' | 'provider'> & Reference,
+  reference: string,
+  ring: Pick<ReferenceSealer, 'sealReference'>,
+): Reference {
+  const { referenceSealed, referenceVersion } = row
+  if (row.reference === reference && referenceSealed !== null) return { reference, referenceSealed, referenceVersion }
+  const { sealed, keyVersion } = ring.sealReference({ ...row, reference })
+  return { reference, referenceSealed: sealed, referenceVersion: keyVersion }
+}
+
+/** Whether tokenmill wrote the reference into this row. Throws `Fault('key_unavailable')` without the key. */
+export function isReferenceProved(
+  row: Pick<StoredScheme, 'provisionId' | 'tokenId' | 'provider'> & Reference,
+  ring: Pick<ReferenceSealer, 'openReference'>,
+): boolean {
+  const { reference, referenceSealed, referenceVersion } = row
+  if (reference === null) return true
+  if (referenceSealed === null || referenceVersion === null) return false
+  try {
+    ring.openReference(referenceSealed, referenceVersion, { ...row, reference })
+    return true
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'defect') return false
+    throw error
+  }
 }

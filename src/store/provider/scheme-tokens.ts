@@ -6,7 +6,7 @@ import { plains, rowSet, texts } from '../columns.ts'
 import type { Db } from '../pool.ts'
 import * as schemeCards from './scheme-cards.ts'
 import { endIntent } from './scheme-intents.ts'
-import type { Leased, LeasedUpdate, NewScheme, StoredScheme } from './scheme-row.ts'
+import type { Leased, LeasedUpdate, NewScheme, Reference, StoredScheme } from './scheme-row.ts'
 import { COLUMNS, leasedValues, NEW_COLUMNS, NEW_NAMES } from './scheme-row.ts'
 
 /**
@@ -322,7 +322,7 @@ where lease = $1`,
  */
 export async function reclaim(
   db: Db,
-  { provisionId, reference }: Pick<StoredScheme, 'provisionId' | 'reference'>,
+  { provisionId, reference, referenceSealed, referenceVersion }: Pick<StoredScheme, 'provisionId'> & Reference,
   now: number,
 ): Promise<void> {
   await db.query({
@@ -330,6 +330,8 @@ export async function reclaim(
 set
   state = 'ACTIVE',
   reference = $2,
+  reference_sealed = $4,
+  reference_version = $5,
   retired_at = coalesce(retired_at, $3),
   due_at = $3,
   current = false,
@@ -342,7 +344,7 @@ where provision_id = $1 and state = 'VOID' and not exists (
   from tokenmill.scheme_token as other
   where other.provider = t.provider and other.reference = $2
 )`,
-    values: [provisionId, reference, new Date(now)],
+    values: [provisionId, reference, new Date(now), referenceSealed, referenceVersion],
   })
 }
 
@@ -393,6 +395,8 @@ export async function writeLeased(
     due_at = case when t.retired_at is null or ${IS_OVER} then $17::timestamptz else coalesce($17::timestamptz, $3::timestamptz) end,
     attempts = $18,
     checked_at = $19,
+    reference_sealed = $20,
+    reference_version = $21,
     current = t.current and $4 <> 'VOID',
     lease = null,
     version = t.version + 1,
@@ -405,7 +409,7 @@ export async function writeLeased(
   )
   returning *
 ), settled as (
-  ${endIntent({ intentId: '$20', state: '$21', refusal: '$22', now: '$3', told: 'told' })}
+  ${endIntent({ intentId: '$22', state: '$23', refusal: '$24', now: '$3', told: 'told' })}
 )
 select ${COLUMNS}
 from told`,

@@ -62,6 +62,19 @@ where provider = $1 and reference = any($2::text[])`,
   return rows
 }
 
+/** Provisionings that have a reference, in the order of their ids from this one on. */
+export async function listNamed(db: Db, from: string, limit: number): Promise<StoredScheme[]> {
+  const { rows } = await db.query<StoredScheme>({
+    text: `select ${COLUMNS}
+from tokenmill.scheme_token
+where provision_id >= $1 and reference is not null
+order by provision_id
+limit $2`,
+    values: [from, limit],
+  })
+  return rows
+}
+
 /**
  * The id of the token's current provisioning, if a job made it with the card and retired none with the former card; else
  * none.

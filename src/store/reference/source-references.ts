@@ -236,6 +236,29 @@ export async function eraseFormer(db: Db, before: number, limit: number): Promis
   return count
 }
 
+/** Throws LostRace unless all of these rows still have these versions. */
+export async function expectVersions(
+  db: Db,
+  references: readonly Pick<StoredReference, 'referenceNo' | 'version'>[],
+): Promise<void> {
+  if (references.length === 0) return
+  const { rows } = await db.query<{ unchanged: number }>({
+    name: 'references-versions',
+    text: `select count(*)::integer as unchanged
+from unnest($1::bigint[], $2::integer[]) as v(no, version)
+join tokenmill.source_reference as r on r.reference_no = v.no and r.version = v.version`,
+    values: versionsOf(references),
+  })
+  if (rows[0]?.unchanged !== references.length) throw new LostRace('a source reference was changed meanwhile')
+}
+
+function versionsOf(references: readonly Pick<StoredReference, 'referenceNo' | 'version'>[]) {
+  return [
+    plains(references.map(({ referenceNo }) => referenceNo ?? 0)),
+    plains(references.map(({ version }) => version)),
+  ]
+}
+
 /** Whose reference was removed, and from which token. */
 export type RemovedReference = OwnerId & Pick<StoredReference, 'referenceNo' | 'tokenId'>
 
@@ -271,10 +294,7 @@ export async function removeAll(
     text: `delete from tokenmill.source_reference as r
 using unnest($1::bigint[], $2::integer[]) as v(no, version)
 where r.reference_no = v.no and r.version = v.version`,
-    values: [
-      plains(references.map(({ referenceNo }) => referenceNo ?? 0)),
-      plains(references.map(({ version }) => version)),
-    ],
+    values: versionsOf(references),
   })
   if (count !== references.length) throw new LostRace('a source reference was changed meanwhile')
 }

@@ -64,6 +64,16 @@ export const SEALED_COLUMNS = {
     facts: ['token_id'],
     free: NOT_LEASED,
   },
+  'scheme_token.reference_sealed': {
+    table: 'scheme_token',
+    key: 'provision_id',
+    keyType: 'uuid',
+    sealed: 'reference_sealed',
+    version: 'reference_version',
+    purpose: 'seal',
+    facts: ['token_id', 'provider', 'reference'],
+    free: NOT_LEASED,
+  },
   'threeds_contract.key_sealed': {
     table: 'threeds_contract',
     key: 'contract_id',

@@ -61,10 +61,14 @@ for update`,
 export async function holdAll(
   db: Db,
   tokenIds: readonly string[],
-): Promise<Map<string, Pick<StoredToken, 'status' | 'cards'>>> {
-  const { rows } = await db.query<Pick<StoredToken, 'tokenId' | 'status' | 'cards'>>({
+): Promise<Map<string, Pick<StoredToken, 'status' | 'cards' | 'version'>>> {
+  const { rows } = await db.query<Pick<StoredToken, 'tokenId' | 'status' | 'cards' | 'version'>>({
     name: 'tokens-hold',
-    text: `select token_id as "tokenId", status, coalesce(cards, '{}') as cards
+    text: `select
+  token_id as "tokenId",
+  status,
+  coalesce(cards, '{}') as cards,
+  version
 from tokenmill.token
 where token_id = any($1::uuid[])
 order by token_id

@@ -63,6 +63,8 @@ export interface HeldKeys<Purpose extends string> {
   versions(purpose: Purpose): number[]
   /** Whether a compromise of this version has ended (`KeyRow`). */
   isEnded(purpose: Purpose, version: number): boolean
+  /** Whether the rows were read less than `AFRESH_MS` ago; else a compromise may have ended without this process. */
+  isAfresh(): boolean
   /** Whether a key is held that isn't in use yet. */
   isTurning(): boolean
   /**
@@ -232,6 +234,7 @@ export async function holdKeys<Row extends KeyRow, Purpose extends string>(
     names: () =>
       [...slots].flatMap(([purpose, { versions }]) => [...versions.keys()].map(version => `${purpose}/${version}`)),
     isEnded: (purpose, version) => slotIn(slots, purpose).ended.has(version),
+    isAfresh: () => !isStale,
     isTurning: () => [...slots.values()].some(({ sealing }) => sealing.length > 1),
     current: purpose => activeIn(slots, purpose),
     forHash: purpose => {

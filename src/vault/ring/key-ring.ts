@@ -4,6 +4,7 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { assert, Fault } from '../../errors.ts'
 import { Secret } from '../../secret.ts'
+import type { ReferencePlace } from '../../token/scheme.ts'
 import { NONCE_BYTES, openWith, sealWith } from '../aead.ts'
 import type { Keks, KeyProvider } from '../kek/provider.ts'
 import { type NumberPlace, openNetworkToken, sealNetworkToken } from '../network-token.ts'
@@ -62,6 +63,10 @@ export interface KeyRing extends HashRing, CardPrints {
    * bytes are another row's.
    */
   open(sealed: Buffer, keyVersion: number, tokenId: string, tokenScope: string): Secret
+  /** Seals a provider's name for a token for its row, so that whoever opens the seal knows that tokenmill wrote it there. */
+  sealReference(place: ReferencePlace): Sealed
+  /** Throws `Fault('defect')` if the seal is another name's or row's. */
+  openReference(sealed: Buffer, keyVersion: number, place: ReferencePlace): void
   sealBeforeImage(json: Buffer, tokenId: string): Sealed
   openBeforeImage(sealed: Buffer, keyVersion: number, tokenId: string): Buffer
   /**
@@ -87,7 +92,7 @@ export interface KeyRing extends HashRing, CardPrints {
 }
 
 /** A ring whose keys are replaced while the process works. */
-export interface LiveRing extends KeyRing, Pick<HeldKeys<Purpose>, 'refresh' | 'reserve' | 'isTurning'> {}
+export interface LiveRing extends KeyRing, Pick<HeldKeys<Purpose>, 'refresh' | 'reserve' | 'isTurning' | 'isAfresh'> {}
 
 const KEY_BYTES = 32
 
@@ -132,7 +137,7 @@ export async function openLiveRing(
   }
   const held = await holdKeys({ ...source, load, open: row => unwrapKey(keks, row) }, PURPOSES, options)
   const ring = keyRingOf(held, () => phase)
-  return { ...ring, refresh: held.refresh, reserve: held.reserve, isTurning: held.isTurning }
+  return { ...ring, refresh: held.refresh, reserve: held.reserve, isTurning: held.isTurning, isAfresh: held.isAfresh }
 }
 
 /** A ring of these keys, which doesn't follow the store. Its seals aren't counted. Throws as `openLiveRing` does. */
@@ -191,6 +196,10 @@ function keyRingOf(held: HeldKeys<Purpose>, phaseNow: () => CardPhase | undefine
     },
     open: (sealed, keyVersion, tokenId, tokenScope) =>
       new Secret(openStored(held.find('seal', keyVersion), sealed, rowAad(tokenId, tokenScope)).toString('latin1')),
+    sealReference: place => sealUnder('seal', '', referenceAad(place)),
+    openReference: (sealed, keyVersion, place) => {
+      openStored(held.find('seal', keyVersion), sealed, referenceAad(place))
+    },
     ...cardPrints,
     newCards: tokenScope => openNewCards(held, cardPrints.cardPhase(), tokenScope),
     sealBeforeImage: (json, tokenId) => sealUnder('before-image', json, imageAad(tokenId)),
@@ -224,6 +233,9 @@ function keyRingOf(held: HeldKeys<Purpose>, phaseNow: () => CardPhase | undefine
 }
 
 const webhookAad = (endpointId: string) => Buffer.from(`webhook ${endpointId}`)
+/** A text of JSON: names of providers and tokens hold any character. */
+const referenceAad = ({ provisionId, tokenId, provider, reference }: ReferencePlace) =>
+  Buffer.from(JSON.stringify(['scheme-reference', provisionId, tokenId, provider, reference]))
 const privateHalfAad = (name: string) => Buffer.from(`private-half ${name}`)
 const totalKeyAad = (migration: string) => Buffer.from(`manifest-total ${migration}`)
 

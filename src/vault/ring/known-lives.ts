@@ -14,7 +14,7 @@ export type LivesTrouble = 'missing' | 'unproved' | 'older' | 'unread'
 export interface KnownLives {
   /**
    * Reads the stored row, and gives what this process goes by now. Throws `Fault('key_unavailable')` or `Fault('kek_away')`
-   * if the process knows no lives yet and the row gives none.
+   * if the process knows no lives yet and the row gives none, or if others have seen later ones than both.
    */
   read(): Promise<KeyLives>
   /** The row that the process goes by: its bytes, and what they say. Undefined before the first `read`. */
@@ -29,9 +29,19 @@ export interface LivesSource {
   load(): Promise<LivesRow | undefined>
   /** Where the process keeps the newest row over its own end; nothing is kept without it. */
   kept?: KeptLives | undefined
-  /** The highest epoch that others have seen. Asked once, when the process begins. */
+  /** The highest epoch that others have seen. Asked when the process begins, and after it could not read the row for a while. */
   floor?: (() => Promise<number>) | undefined
+  /** ms, monotonic. */
+  clock?: (() => number) | undefined
 }
+
+/** A process that has not read the row for so long may have missed a change, in ms. */
+const MISSED_MS = 30_000
+/**
+ * For how long the process asks what others have seen: after a failover they need a moment to say so again, as the new primary
+ * may have lost what they said before.
+ */
+export const ASK_MS = 60_000
 
 /** Keeps the newest row that processes with this data directory have seen. */
 export interface KeptLives {
@@ -41,10 +51,21 @@ export interface KeptLives {
   write(row: LivesRow): Promise<void>
 }
 
-export function openKnownLives({ installationId, keks, load, kept, floor }: LivesSource): KnownLives {
+export function openKnownLives({
+  installationId,
+  keks,
+  load,
+  kept,
+  floor,
+  clock = () => performance.now(),
+}: LivesSource): KnownLives {
   let known: { row: LivesRow; lives: KeyLives } | undefined
   let trouble: LivesTrouble | undefined
-  let isBegun = false
+  /** When the row was last read; undefined before the first time, and while it can't be read. */
+  let readAt: number | undefined
+  let asksUntil = 0
+  /** The epoch behind which the process doesn't go. */
+  let lowest = 0
 
   const open = async (row: LivesRow) => ({ row, lives: await openLives(keks, installationId, row) })
 
@@ -52,30 +73,43 @@ export function openKnownLives({ installationId, keks, load, kept, floor }: Live
    * Takes what the host has kept. A kept row that this KEK doesn't prove says nothing, nor does one that others are ahead of:
    * this host has missed a change, and would write cards in a phase that the others have left.
    */
-  async function begin(): Promise<void> {
+  async function askOthers(): Promise<void> {
     lowest = (await floor?.()) ?? 0
     const row = await kept?.read()
-    if (row && row.epoch >= lowest) known = await open(row).catch(ignoring('key_unavailable'))
-    isBegun = true
+    if (row && row.epoch >= lowest && row.epoch > (known?.row.epoch ?? 0))
+      known = (await open(row).catch(ignoring('key_unavailable'))) ?? known
   }
-  let lowest = 0
+
+  const isBehind = () => !known || known.row.epoch < lowest
+
+  /** Reads the row. A process that could not do so for a while begins anew: others may have seen a change that is lost by now. */
+  async function loadRow(): Promise<LivesRow | undefined> {
+    const begunAt = clock()
+    if (readAt === undefined || begunAt - readAt > MISSED_MS) asksUntil = Number.POSITIVE_INFINITY
+    readAt = undefined
+    if (begunAt < asksUntil) await askOthers()
+    const row = await load()
+    readAt = clock()
+    asksUntil = Math.min(asksUntil, readAt + ASK_MS)
+    return row
+  }
 
   function isOlder({ epoch }: LivesRow, digest: Buffer): boolean {
-    if (!known) return epoch < lowest
+    if (epoch < lowest) return true
+    if (!known) return false
     if (epoch !== known.row.epoch) return epoch < known.row.epoch
     return !digest.equals(livesDigest(installationId, known.row))
   }
 
   async function read(): Promise<KeyLives> {
-    if (!isBegun) await begin()
-    const row = await load()
+    const row = await loadRow()
     if (!row) return goOn('missing')
-    if (known && isSameRow(row, known.row)) return accepted(known)
+    if (known && isSameRow(row, known.row)) return isBehind() ? goOn('older') : accepted(known)
     let opened: typeof known
     try {
       opened = await open(row)
     } catch (error) {
-      if (!known || !(error instanceof Fault)) throw error
+      if (isBehind() || !(error instanceof Fault)) throw error
       return goOn(error.code === 'kek_away' ? 'unread' : 'unproved')
     }
     if (isOlder(row, livesDigest(installationId, row))) return goOn('older')
@@ -91,8 +125,10 @@ export function openKnownLives({ installationId, keks, load, kept, floor }: Live
 
   function goOn(why: LivesTrouble): KeyLives {
     trouble = why
-    if (!known) throw new Fault('key_unavailable', new Error(LIVES_TROUBLE[why]))
-    return known.lives
+    if (known && !isBehind()) return known.lives
+    // It asks again as long as others are ahead.
+    readAt = undefined
+    throw new Fault('key_unavailable', new Error(LIVES_TROUBLE[why]))
   }
 
   return { read, current: () => known, trouble: () => trouble }

@@ -21,6 +21,11 @@ export async function withReload<T>(ring: Refreshing, work: () => Promise<T>): P
   }
 }
 
+/** Reads the ring's keys again if that is long ago: a process that was cut off may have missed that a compromise ended. */
+export async function makeAfresh(ring: Refreshing & { isAfresh(): boolean }): Promise<void> {
+  if (!ring.isAfresh()) await ring.refresh()
+}
+
 /** The function, run by `withReload`. */
 export function reloading<Args extends unknown[], T>(
   ring: Refreshing,

@@ -14,7 +14,7 @@ import {
   setting,
   withKeys,
 } from '../../../src/vault/ring/key-lives.ts'
-import { type KnownLives, openKnownLives } from '../../../src/vault/ring/known-lives.ts'
+import { ASK_MS, type KnownLives, openKnownLives } from '../../../src/vault/ring/known-lives.ts'
 import { openKek } from '../bundle.ts'
 
 const INSTALLATION = randomUUID()
@@ -129,6 +129,83 @@ describe('what a process knows of the lives of keys', () => {
     await expect(open(rotated.epoch).read()).rejects.toEqual(UNAVAILABLE)
     stored = await prove(rotated)
     expect(await open(rotated.epoch).read()).toEqual(rotated)
+  })
+
+  describe('of a process that runs, and was cut off from the store while a key turned', () => {
+    let now: number
+    let isAway: boolean
+    let seen: number
+    let lives: KnownLives
+    beforeEach(async () => {
+      now = 0
+      isAway = false
+      seen = first.epoch
+      lives = openKnownLives({
+        installationId: INSTALLATION,
+        keks: keksOf(kek),
+        load: async () => {
+          if (isAway) throw new Fault('store_away')
+          return stored
+        },
+        floor: async () => seen,
+        clock: () => now,
+      })
+      await lives.read()
+      now += 2 * ASK_MS
+      await lives.read()
+      now += 2 * ASK_MS
+    })
+    const cutOff = async () => {
+      isAway = true
+      await expect(lives.read()).rejects.toThrow()
+      isAway = false
+    }
+
+    it('is the turning, as soon as it reads the row again', async () => {
+      await cutOff()
+      stored = await prove(rotated)
+      expect(await lives.read()).toEqual(rotated)
+    })
+
+    it('is nothing where a failover lost the turning that others have seen, until an operator says what holds', async () => {
+      await cutOff()
+      seen = rotated.epoch
+      for (let n = 0; n < 3; n += 1) {
+        await expect(lives.read()).rejects.toEqual(UNAVAILABLE)
+        expect(lives.trouble()).toBe('older')
+        now += 2 * ASK_MS
+      }
+      stored = await prove({ ...first, epoch: rotated.epoch + 1_000 })
+      expect((await lives.read()).epoch).toBe(rotated.epoch + 1_000)
+      expect(lives.trouble()).toBeUndefined()
+    })
+
+    it('is nothing, too, where the others come back later than this process', async () => {
+      await cutOff()
+      expect(await lives.read()).toEqual(first)
+      now += ASK_MS / 2
+      seen = rotated.epoch
+      await expect(lives.read()).rejects.toEqual(UNAVAILABLE)
+    })
+
+    it('is asked of others where the process stood still, and not where it read on', async () => {
+      seen = rotated.epoch
+      await expect(lives.read()).rejects.toEqual(UNAVAILABLE)
+      seen = first.epoch
+      for (const end = now + 2 * ASK_MS; now < end; now += 5_000) expect(await lives.read()).toEqual(first)
+      seen = rotated.epoch
+      expect(await lives.read()).toEqual(first)
+    })
+
+    it('is what it knows, where it knows as much as the others', async () => {
+      stored = await prove(rotated)
+      await lives.read()
+      await cutOff()
+      seen = rotated.epoch
+      stored = await prove(first)
+      expect(await lives.read()).toEqual(rotated)
+      expect(lives.trouble()).toBe('older')
+    })
   })
 
   it('believes no row of another installation, and no kept row that this key does not prove', async () => {

@@ -1,8 +1,9 @@
 // Records of a chunk that name owners: what becomes of their references, of the tokens that lose or get an owner, and of
 // chunks that are sent again or meet others.
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeScope } from '../../../cli/open/make-scope.ts'
+import type { RecordResult } from '../../../src/job/outcome.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
 import * as receipts from '../../../src/store/job/receipts.ts'
 import type { Db, Store } from '../../../src/store/pool.ts'
@@ -13,6 +14,7 @@ import { describeStore } from '../../support/engines.ts'
 import { ENTITY, type Installation, openInstallation } from '../../support/installation.ts'
 import { testPan } from '../../support/test-pan.ts'
 import { type OnFileWorld, openOnFile, owner, record } from '../on-file-bundle.ts'
+import type { Job } from '../provider/bundle.ts'
 
 describeStore('records of a chunk that name owners', engine => {
   let installation: Installation
@@ -293,26 +295,99 @@ describeStore('records of a chunk that name owners', engine => {
   it.each(['chunk', 'single job'])('or a %s that meet the deletion of their token make another one', async kind => {
     const [pan, own] = [nextPan(), nextOwner()]
     const [made] = await onFile.chunk([record(pan, nextOwner())])
-    const { world } = onFile
     const job = kind === 'chunk' ? await onFile.chunkJob([record(pan, own)]) : await onFile.createJob(pan, own)
-    let deletions = 0
-    const store: Store = {
-      ...world.deps.store,
-      transaction: async (work, options) => {
-        // It has read the token by now.
-        if (options?.lock === job.receiptId && deletions === 0) {
-          deletions += 1
-          await world.ask('token-lifecycle', { id: made?.reuse_token, action: 'DELETE' })
-        }
-        return world.deps.store.transaction(work, options)
-      },
-    }
-    await runJob(job, new AbortController().signal, { ...world.deps, store })
-    expect(deletions).toBe(1)
+    await meet(job, () => onFile.world.ask('token-lifecycle', { id: made?.reuse_token, action: 'DELETE' }))
     const token = formatReuseToken((await onFile.reference(own))?.tokenId ?? '')
     expect(token).not.toBe(made?.reuse_token)
     expect(await onFile.token(token)).toMatchObject({ status: 'ACTIVE' })
   })
+
+  describe('end a token only if an order of both jobs ends it, where meanwhile', () => {
+    const release = (own: Record<string, unknown>) =>
+      onFile.world.ask('reference', { token_scope: onFile.scope, ...own, action: 'RELEASE' })
+    const stateOf = async (reuseToken: unknown) => (await onFile.token(reuseToken))?.status
+
+    it.each(['suspend', 'delete'])('the only other owner is released (relink, %s)', async onOrphan => {
+      const [own, other] = [nextOwner(), nextOwner()]
+      const pan = nextPan()
+      const [made] = await onFile.chunk([record(pan, own), record(pan, other)])
+      const job = await onFile.chunkJob([record(nextPan(), own)], { policy: { relink: true, on_orphan: onOrphan } })
+      const told = await meet(job, () => release(other))
+      expect(outcomesOf(told)).toEqual(['UPDATED CHANGED'])
+      expect(told[0]?.reuse_token).toBe(made?.reuse_token)
+      expect(await stateOf(made?.reuse_token)).toBe('ACTIVE')
+    })
+
+    it('the owner of a record that comes too late is released, with the owner of its card', async () => {
+      const [pan, own, other, batchId] = [nextPan(), nextOwner(), nextOwner(), `f-${randomUUID()}`]
+      const policy = { on_orphan: 'delete' }
+      const [made] = await onFile.chunk([record(pan, other)])
+      await onFile.chunk([record(nextPan(), own)], { batchId, number: 1, policy })
+      const job = await onFile.chunkJob([record(pan, own)], { batchId, policy })
+      const releases = [own, other].map(one => ({ token_scope: onFile.scope, ...one, action: 'RELEASE' }))
+      const told = await meet(job, () => onFile.chunk(releases, { recordKind: 'reference' }), 'tokens-hold')
+      expect(outcomesOf(told)).toEqual(['UNCHANGED ADDED'])
+      expect(await stateOf(made?.reuse_token)).toBe('ACTIVE')
+    })
+
+    it('the token that is left gets another number, of a later time', async () => {
+      const [pan, own] = [nextPan(), nextOwner()]
+      const policy = { on_conflict: 'newest', on_orphan: 'delete', input_sha256: '1'.repeat(64) }
+      const at = (seconds: number) => ({ source_time: new Date(Date.now() - seconds * 1000).toISOString() })
+      const [made] = await onFile.chunk([record(pan, own, at(3_000))], { policy })
+      const job = await onFile.chunkJob([record(nextPan(), own, at(2_000))], { policy })
+      const card = await onFile.world.cardOf(testPan(nextPan()))
+      const told = await meet(job, () => onFile.world.ask('token-update', { id: made?.reuse_token, ...card }))
+      expect(outcomesOf(told)).toEqual(['UNCHANGED OLDER'])
+      expect(await stateOf(made?.reuse_token)).toBe('ACTIVE')
+    })
+
+    it('an owner who had no card, and is released too, gets the card', async () => {
+      const [pan, own, absent] = [nextPan(), nextOwner(), nextOwner()]
+      const [made] = await onFile.chunk([record(pan, own)])
+      const asked = [absent, own].map(one => ({
+        token_scope: onFile.scope,
+        ...one,
+        action: 'RELEASE',
+        on_orphan: 'delete',
+      }))
+      const job = await onFile.chunkJob(asked, { recordKind: 'reference' })
+      const told = await meet(job, () => onFile.create(pan, absent), 'tokens-hold')
+      expect(told.map(({ outcome }) => outcome)).toEqual(['UPDATED', 'UPDATED'])
+      expect(await stateOf(made?.reuse_token)).toBe('DELETED')
+    })
+  })
+
+  /**
+   * Works the job, and the other one between what it reads and what it writes: before its transaction, or in this before the
+   * first statement of that name. Returns the results of its records.
+   */
+  async function meet(job: Job, other: () => Promise<unknown>, statement?: string): Promise<readonly RecordResult[]> {
+    const { deps, run } = onFile.world
+    let others = 0
+    const once = async () => {
+      others += 1
+      if (others === 1) await other()
+    }
+    const meeting = (db: Db): Db => ({
+      query: async one => {
+        if (one.name === statement) await once()
+        return db.query(one)
+      },
+    })
+    const store: Store = {
+      ...deps.store,
+      transaction: async (work, options) => {
+        if (options?.lock !== job.receiptId) return deps.store.transaction(work, options)
+        if (statement === undefined) await once()
+        return deps.store.transaction(db => work(statement === undefined ? db : meeting(db)), options)
+      },
+    }
+    await runJob(job, new AbortController().signal, { ...deps, store })
+    expect(others).toBeGreaterThan(0)
+    // The repeat is answered from the receipt.
+    return (await run(job)).records ?? []
+  }
 
   it('pay alone for it: a chunk of others has no statement about owners and nothing of them in its receipt', async () => {
     const { world } = onFile

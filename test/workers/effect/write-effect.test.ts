@@ -388,7 +388,8 @@ describe('effects of several decisions', () => {
   /** The provider has made the token of a provisioning. */
   const answered = (provisionId: string) =>
     store.query({
-      text: `update tokenmill.scheme_token set state = 'ACTIVE', reference = provision_id::text, card = null, card_version = null
+      text: `update tokenmill.scheme_token set state = 'ACTIVE', reference = provision_id::text,
+  reference_sealed = uuid_send(provision_id), reference_version = 1, card = null, card_version = null
 where provision_id = $1`,
       values: [provisionId],
     })

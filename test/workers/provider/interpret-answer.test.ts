@@ -19,6 +19,8 @@ const ROW: StoredScheme = {
   background: false,
   state: 'PENDING',
   reference: null,
+  referenceSealed: null,
+  referenceVersion: null,
   suspendedBy: [],
   lastFour: null,
   expiryMonth: null,
@@ -55,6 +57,7 @@ const ring = {
   sealNetworkToken: () => {
     throw new Error('no answer here names a number')
   },
+  sealReference: () => ({ sealed: Buffer.from('sealed'), keyVersion: 1 }),
 }
 
 function interpret(answer: CallAnswer, row: Partial<StoredScheme> = {}, call: SchemeCall = 'PROVISION') {

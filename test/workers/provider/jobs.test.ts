@@ -3,16 +3,20 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { makeScope } from '../../../cli/open/make-scope.ts'
+import { askSchemeReferences } from '../../../producers/operate/checks/scheme-references.ts'
 import { cancelBatch } from '../../../src/acts/batch.ts'
 import * as batches from '../../../src/store/batch/batches.ts'
 import * as deliveries from '../../../src/store/event/deliveries.ts'
 import * as endpoints from '../../../src/store/event/endpoints.ts'
 import type { Db, Statement, Store } from '../../../src/store/pool.ts'
+import * as storedSchemes from '../../../src/store/provider/stored-schemes.ts'
+import { parseReuseToken } from '../../../src/token/token.ts'
 import { encryptCard } from '../../../src/vault/capture/encrypt.ts'
 import type { LineDeps } from '../../../workers/line/deps.ts'
 import { runJob } from '../../../workers/line/run-job.ts'
 import { noNetworks } from '../../../workers/networks.ts'
 import { workDue } from '../../../workers/provider/reconcile/loop.ts'
+import { sweep } from '../../../workers/provider/reconcile/sweep.ts'
 import { openLookUps } from '../../../workers/set/look-ups.ts'
 import { openSets } from '../../../workers/set/write-set.ts'
 import { openTokenBatch } from '../../../workers/token-batch.ts'
@@ -106,6 +110,83 @@ describeStore('a scheme token', engine => {
       expect(results.map(({ code }) => code)).toEqual([200, 200, 200, 200])
       expect(world.network.tokens.size - before).toBe(1)
     }
+  })
+
+  describe('whose reference somebody swapped in the database with that of another', () => {
+    const swap = (ids: readonly (string | undefined)[]) =>
+      installation.vault.store.transaction(async db => {
+        const { rows } = await db.query<{ id: string; reference: string }>({
+          text: `select provision_id as id, reference
+from tokenmill.scheme_token
+where token_id = any($1::uuid[]) and reference is not null`,
+          values: [ids.map(id => parseReuseToken(id ?? ''))],
+        })
+        expect(rows).toHaveLength(2)
+        const write = (provision: string | undefined, reference: string | undefined) =>
+          db.query({
+            text: 'update tokenmill.scheme_token set reference = $2 where provision_id = $1',
+            values: [provision, reference],
+          })
+        await write(rows[0]?.id, randomUUID())
+        await write(rows[1]?.id, rows[0]?.reference)
+        await write(rows[0]?.id, rows[1]?.reference)
+        return rows.map(row => row.id)
+      })
+    const UNPROVED = {
+      code: 500,
+      error: {
+        details: { 'body.scheme_token_action': { code: 'scheme_token_unproved' } },
+        reversal_status: 'NONE',
+      },
+    }
+    let ids: string[]
+    let provisions: string[]
+    beforeEach(async () => {
+      ids = [(await make()).id, (await make()).id]
+      for (const id of ids) await act(id, 'ACTIVATE')
+      provisions = await swap(ids)
+    })
+
+    it('is neither changed at the network nor asked for, and the job is told the cause', async () => {
+      const before = world.network.live()
+      const calls = world.network.calls.length
+      const job = world.job('scheme-token', { id: ids[0], action: 'SUSPEND' })
+      expect(await world.run(job)).toMatchObject(UNPROVED)
+      expect(await world.run(job)).toMatchObject(UNPROVED)
+      expect(world.network.calls).toHaveLength(calls)
+      const shown = async () =>
+        (await storedSchemes.findAll(installation.vault.store, provisions))
+          .map(({ provisionId, lastFour }) => `${provisionId} ${lastFour}`)
+          .sort()
+      const numbers = await shown()
+      await sweep(world.deps, -1)
+      expect(await shown()).toEqual(numbers)
+      expect(world.network.live()).toEqual(before)
+      await swap(ids)
+      expect(await act(ids[0] ?? '', 'SUSPEND')).toMatchObject({ code: 200 })
+      expect(world.network.live().map(({ state }) => state)).toEqual(['SUSPENDED', 'ACTIVE'])
+    })
+
+    it('does not end the other token, and goes as soon as its own reference is back', async () => {
+      expect(await world.ask('token-lifecycle', { id: ids[0], action: 'DELETE' })).toMatchObject({ code: 204 })
+      await world.calm()
+      expect(world.network.live()).toHaveLength(2)
+      await swap(ids)
+      world.wait(400_000)
+      await world.calm()
+      expect(world.network.live()).toHaveLength(1)
+      expect((await act(ids[1] ?? '', 'SUSPEND')).record?.['scheme_token']).toMatchObject({ status: 'SUSPENDED' })
+    })
+
+    it('is named by doctor', async () => {
+      const { store, ring } = installation.vault
+      const ask = () => askSchemeReferences({ store: async () => store, ring: async () => ring })
+      const { state, says } = await ask()
+      expect(state).toBe('critical')
+      for (const id of provisions) expect(says).toContain(id)
+      await swap(ids)
+      expect(await ask()).toMatchObject({ state: 'well' })
+    })
   })
 
   it('that is not there can be neither suspended nor deleted', async () => {

@@ -3,9 +3,12 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { makeScope } from '../../../cli/open/make-scope.ts'
+import { Fault } from '../../../src/errors.ts'
+import type { Store } from '../../../src/store/pool.ts'
 import * as schemeTokens from '../../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../../src/store/provider/stored-schemes.ts'
 import * as tokens from '../../../src/store/token/tokens.ts'
+import { runJob } from '../../../workers/line/run-job.ts'
 import { workDue } from '../../../workers/provider/reconcile/loop.ts'
 import { sweep } from '../../../workers/provider/reconcile/sweep.ts'
 import { describeStore } from '../../support/engines.ts'
@@ -89,6 +92,36 @@ describeStore('a third-party token', engine => {
     expect(world.thirdParty.live()).toEqual([])
     expect(world.thirdParty.calls).toEqual(['provision', 'delete'])
     expect(await world.ask('token-update', { id })).toMatchObject({ code: 404 })
+  })
+
+  it('is made by no other name than the third party gave it, whatever somebody writes into the database', async () => {
+    const { store } = installation.vault
+    const job = world.job('token-create', await bodyFor(nextPan()))
+    const away: Store = {
+      ...world.deps.store,
+      transaction: (work, options) =>
+        options?.lock === job.receiptId
+          ? Promise.reject(new Fault('scheme_away'))
+          : world.deps.store.transaction(work, options),
+    }
+    await runJob(job, new AbortController().signal, { ...world.deps, store: away })
+    const theirs = world.thirdParty.live()[0]?.reference
+    const made = (await storedSchemes.listLatest(store, 20)).find(({ reference }) => reference === theirs)
+    expect(made).toMatchObject({ state: 'ACTIVE', thirdParty: true })
+    const name = (reference: string | null | undefined) =>
+      store.query({
+        text: 'update tokenmill.scheme_token set reference = $2 where provision_id = $1',
+        values: [made?.provisionId, reference],
+      })
+    await name('ext_of_another_card')
+    expect(await world.run(job)).toMatchObject({
+      code: 500,
+      error: { details: { 'body.encrypted_card': { code: 'scheme_token_unproved' } } },
+    })
+    await name(theirs)
+    world.wait(400_000)
+    await world.calm()
+    expect(world.thirdParty.live()).toEqual([])
   })
 
   it('is answered again to whoever brings the card again', async () => {

@@ -10,6 +10,7 @@ import { openLog } from '../../../src/log.ts'
 import { Secret } from '../../../src/secret.ts'
 import * as signingKeys from '../../../src/store/access/signing-keys.ts'
 import * as endpoints from '../../../src/store/event/endpoints.ts'
+import { isReferenceProved } from '../../../src/store/provider/scheme-row.ts'
 import * as schemeTokens from '../../../src/store/provider/scheme-tokens.ts'
 import * as storedSchemes from '../../../src/store/provider/stored-schemes.ts'
 import { SEALED_COLUMNS, SEALED_NAMES, SEALING_PURPOSES } from '../../../src/store/reseal/sealed-columns.ts'
@@ -72,11 +73,20 @@ describeStore('sealing anew', engine => {
     const about = { provisionId, clientId, provider: 'mdes', background: true }
     await schemeTokens.insertAll(store, [pendingRow(token, card, about, { ring, clock: Date.now })])
     const number = ring.sealNetworkToken(new Secret(NUMBER), otherPlace)
+    const named = ring.sealReference({ ...otherPlace, provider: 'mdes', reference: 'r' })
     await store.query({
       text: `insert into tokenmill.scheme_token (provision_id, token_id, token_scope, client_id, provider, current, background,
-  state, reference, sealed, seal_version, version, created_at, updated_at)
-values ($1, $1, $2, $3, 'mdes', false, false, 'ACTIVE', 'r', $4, $5, 1, now(), now())`,
-      values: [otherProvision, installation.scope, clientId, number.sealed, number.keyVersion],
+  state, reference, sealed, seal_version, reference_sealed, reference_version, version, created_at, updated_at)
+values ($1, $1, $2, $3, 'mdes', false, false, 'ACTIVE', 'r', $4, $5, $6, $7, 1, now(), now())`,
+      values: [
+        otherProvision,
+        installation.scope,
+        clientId,
+        number.sealed,
+        number.keyVersion,
+        named.sealed,
+        named.keyVersion,
+      ],
     })
     for (const purpose of SEALING_PURPOSES) turned = await turnKey(installation.vault, purpose)
     for (const purpose of SEALING_PURPOSES) await beginReseal(store, purpose, BY)
@@ -119,6 +129,7 @@ values ($1, $1, $2, $3, 'mdes', false, false, 'ACTIVE', 'r', $4, $5, 1, now(), n
     expect(card).toMatchObject({ expiryYear: 2031, cardHolderName: 'ZOË' })
     expect(card?.pan.reveal()).toBe(testPan(1))
     const live = await storedSchemes.find(store, otherProvision)
+    expect(live && isReferenceProved(live, ring)).toBe(true)
     expect(ring.openNetworkToken(live?.sealed ?? Buffer.alloc(0), 2, otherPlace).reveal()).toBe(NUMBER)
     const signing = await openInstallationKey(store, halves)
     expect(signing.kid).toBe((await signingKeys.findPublic(store))[0]?.kid)

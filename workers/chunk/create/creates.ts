@@ -195,7 +195,14 @@ export async function decideCreates(
         ),
       }
       const bases = [...stored.values(), ...again.stored.values(), ...(older?.tokens.values() ?? [])]
-      const beside = { effect, written: first.relinked, bases, references: known, added: addedOf(fresh, losers) }
+      const beside = {
+        effect,
+        written: first.relinked,
+        bases,
+        references: known,
+        relinks,
+        added: addedOf(fresh, losers),
+      }
       await saveWithClaims(db, outcomes, beside, context, deps).catch(error => {
         expectKnownOwners(String(context.batch?.batchNo))
         throw error

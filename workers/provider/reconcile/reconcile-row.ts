@@ -3,7 +3,12 @@
 // process that had the lease before is dead.
 import type { Urgency } from '../../../src/scheme/provider.ts'
 import type { Db } from '../../../src/store/pool.ts'
-import type { LeasedUpdate, StoredScheme } from '../../../src/store/provider/scheme-row.ts'
+import {
+  type LeasedUpdate,
+  type Reference,
+  referenceFor,
+  type StoredScheme,
+} from '../../../src/store/provider/scheme-row.ts'
 import { applyToken, deletedRow, differs, unchangedRow, voidRow } from '../apply-answer.ts'
 import { type CallAnswer, callProvider, findProvisioned } from '../call-provider.ts'
 import type { ProviderDeps } from '../deps.ts'
@@ -67,6 +72,7 @@ async function updateOf(row: StoredScheme, urgency: Urgency, deps: ProviderDeps)
   if (row.state === 'PENDING') return row.background ? provision(row, urgency, deps) : findOutcome(row, urgency, deps)
   const answer = await callProvider(row, 'GET', urgency, deps)
   if (answer.answer === 'token') return { ...applyToken(row, answer.token, deps.ring), checkedAt: now }
+  if (answer.answer === 'unproved') return { ...unchangedRow({ ...row, attempts: 0 }, null, null), checkedAt: now }
   if (isTokenUnknown(answer)) {
     await noteDrift(deps.store, { what: 'missing', ...row }, deps)
     return { ...unchangedRow({ ...row, attempts: 0 }, null, null), checkedAt: now }
@@ -118,7 +124,8 @@ async function remove(row: StoredScheme, urgency: Urgency, deps: ProviderDeps): 
   }
   if (known.state === 'DELETED') return known
   const answer = await callProvider({ ...row, ...known }, 'DELETE', urgency, deps)
-  if (answer.answer === 'token') return deletedRow({ ...known, reference: answer.token.reference })
+  if (answer.answer === 'token')
+    return deletedRow({ ...known, ...referenceFor({ ...row, ...known }, answer.token.reference, deps.ring) })
   if (isTokenUnknown(answer)) return deletedRow(known)
   return later(known === row ? row : { ...known, attempts: row.attempts }, answer, deps)
 }
@@ -128,16 +135,16 @@ async function remove(row: StoredScheme, urgency: Urgency, deps: ProviderDeps): 
  * written down.
  */
 async function removeForgotten(row: StoredScheme, urgency: Urgency, deps: ProviderDeps): Promise<LeasedUpdate> {
-  let { reference } = row
-  if (reference === null) {
+  let named: Reference = row
+  if (named.reference === null) {
     if (row.asked === null) return voidRow(row, null)
     const found = await findProvisioned(row, urgency, deps)
     if (found.answer === 'duplicate') return voidRow(row, null)
     if (found.answer === 'no-effect' && !mayStillHappen(row)) return voidRow(row, null)
     if (found.answer !== 'token') return later(row, found, deps)
-    reference = found.token.reference
+    named = referenceFor(row, found.token.reference, deps.ring)
   }
-  const answer = await callProvider({ ...row, reference }, 'DELETE', urgency, deps)
+  const answer = await callProvider({ ...row, ...named }, 'DELETE', urgency, deps)
   return answer.answer === 'token' || isTokenUnknown(answer) ? voidRow(row, null) : later(row, answer, deps)
 }
 

@@ -522,6 +522,10 @@ create table tokenmill.audit (
     check (entity_id is null or (detail->>'entity_id') is not distinct from entity_id::text)
 );
 
+-- The acts on keys, by whose last one a process knows that it has missed a turning.
+create index audit_of_key_lives on tokenmill.audit (audit_id)
+  where action like 'data-key.%' or action = 'key-lives.restored';
+
 create index audit_without_number on tokenmill.audit (audit_id) where seq is null;
 
 -- The chain of the audit: one row. `seq` and `hash`: the head of the chain. A segment is cut (its head is signed and kept here) before it is

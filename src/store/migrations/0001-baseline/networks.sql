@@ -12,6 +12,9 @@ create table tokenmill.scheme_token (
   background boolean not null,
   state text not null,
   reference text,
+  -- The seal of the reference for this row: that tokenmill wrote it here.
+  reference_sealed bytea,
+  reference_version smallint,
   suspended_by text[] not null default '{}',
   sealed bytea,
   seal_version smallint,
@@ -50,6 +53,8 @@ create table tokenmill.scheme_token (
   constraint scheme_state_is_known check (state in ('PENDING', 'INACTIVE', 'ACTIVE', 'SUSPENDED', 'DELETED', 'VOID')),
   constraint scheme_call_is_known check (asked in ('PROVISION', 'SUSPEND', 'RESUME')),
   constraint known_to_the_network_by_reference check ((state in ('PENDING', 'VOID')) = (reference is null)),
+  constraint reference_is_sealed check ((reference is null) = (reference_sealed is null)),
+  constraint reference_names_its_key check ((reference_sealed is null) = (reference_version is null)),
   constraint card_is_kept_only_while_pending check (card is null or state = 'PENDING'),
   constraint card_names_its_key check ((card is null) = (card_version is null)),
   constraint number_is_kept_only_while_live check (sealed is null or state in ('INACTIVE', 'ACTIVE', 'SUSPENDED')),
