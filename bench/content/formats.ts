@@ -2,7 +2,7 @@
 import type { FileFormat } from '../../producers/rows/profile/format.ts'
 import type { Profile } from '../../producers/rows/profile/profile-schema.ts'
 import { cardAt, serialOf } from './card.ts'
-import type { ContentFile, Mix } from './mixes.ts'
+import type { ContentFile, Mix } from './mix.ts'
 import { ASCII, nameOf } from './names.ts'
 
 const FIELDS = ['reference', 'number', 'month', 'year', 'holder'] as const

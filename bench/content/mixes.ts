@@ -1,39 +1,11 @@
 // The mixes of `npm run bench -- --content`: what a file may hold, and how it may be asked, one after the other. The list is
 // fixed: a mix that changes has other figures than before, so a new idea is a new mix (test/bench/content.test.ts holds the
 // bytes of each).
-import type { Profile } from '../../producers/rows/profile/profile-schema.ts'
 import { type Card, cardAt, otherPanOf, serialOf } from './card.ts'
 import { FORMATS } from './formats.ts'
+import type { ContentFile, Mix } from './mix.ts'
 import { ASCII, NAMES, nameOf, SCRIPTS, type Script } from './names.ts'
 import { ADYEN, BRAINTREE, NUMERIC, type OwnerFile, SHORT, STRIPE, UUIDS } from './owners.ts'
-
-/** A file, a line after the other. */
-export interface ContentFile {
-  extension: 'csv' | 'ndjson' | 'json' | 'txt'
-  /** The line before the rows. */
-  header?: string
-  lineAt(index: number): string
-  /** The line behind the rows. */
-  footer?: string
-  /** It is written as gzip. */
-  isPacked?: true
-}
-
-export interface Mix {
-  about: string
-  file: ContentFile
-  profile?: Profile
-  /** Options of `migrate`. */
-  args?: readonly string[]
-  /** Migrated before, unmeasured: a file with every nth row of the mix, counted from the first. */
-  before?: { file: ContentFile; every: number }
-  /** The measured file is made from the reuse tokens of the file before. */
-  update?: { header: string; lineAt(index: number, token: string): string }
-  /** `--content all` leaves it out. `parts`: another mix has it among others. `formats`: the cards of the base in another file. */
-  group?: Group
-}
-
-type Group = 'parts' | 'formats'
 
 const OWN = ['reference', 'card_number', 'expiry_month', 'expiry_year', 'cardholder_name'] as const
 

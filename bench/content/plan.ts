@@ -6,7 +6,8 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import type { EngineName } from '../place.ts'
-import { type ContentFile, linesOf, MIXES, type Mix } from './mixes.ts'
+import type { ContentFile, Mix } from './mix.ts'
+import { linesOf, MIXES } from './mixes.ts'
 
 export interface Plan {
   /** The name of the mix, or of the file of `--content-file`. */
