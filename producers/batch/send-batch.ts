@@ -41,9 +41,8 @@ export async function* sendBatch<Kind extends RecordKind>(
 ): AsyncGenerator<Ended<BatchRecord<Kind>>, void, void> {
   const { kind, checkpoint, dryRun = false, timeoutMs = ANSWER_MS, inFlight = IN_FLIGHT } = options
   const plan = planOf(options, deps)
-  const form: RecordForm = canHaveColumns(options)
-    ? { now: checkpoint?.form ?? 'columns' }
-    : { now: 'rows', isFixed: true }
+  const form: RecordForm =
+    kind === 'token-create' ? { now: checkpoint?.form ?? 'columns' } : { now: 'rows', isFixed: true }
   const stop = new AbortController()
   try {
     yield* sendInOrder<BatchRecord<Kind>, ListChunk<BatchRecord<Kind>>, Result>(
@@ -81,10 +80,6 @@ function planOf({ kind, batchId, scope, policy, dryRun, checkpoint }: BatchOptio
     dryRun,
     captureKey,
   }
-}
-
-function canHaveColumns({ kind, dryRun }: BatchOptions): boolean {
-  return kind === 'token-create' && !dryRun
 }
 
 /** The list in chunks: the same list always gives the same ones. */

@@ -7,13 +7,10 @@ export function recordFormOf(options: MigrateOptions): RecordForm {
   return canHaveColumns(options) ? { now: 'columns' } : { now: 'rows', isFixed: true }
 }
 
-/**
- * Whether records of such a run can stand in columns. Dry runs leave no batch, and their chunks aren't repeated in a
- * later run.
- */
-function canHaveColumns({ recordKind, dryRun, profile, sourceTime }: MigrateOptions): boolean {
+/** Whether records of such a run can stand in columns. */
+function canHaveColumns({ recordKind, profile, sourceTime }: MigrateOptions): boolean {
   const saysMore = profile?.on_file !== undefined || (sourceTime !== undefined && 'column' in sourceTime)
-  return recordKind === 'token-create' && !dryRun && !saysMore
+  return recordKind === 'token-create' && !saysMore
 }
 
 /** Whether the records are to be read for columns. */

@@ -247,8 +247,8 @@ describe('a chunk', () => {
 
   it('is of a form that its options allow', () => {
     const form = (more: Partial<MigrateOptions>) => recordFormOf({ ...OPTIONS, file: 'f.csv', ...more })
-    expect(form({})).toEqual({ now: 'columns' })
-    for (const more of [{ dryRun: true }, { recordKind: 'token-update' }, { sourceTime: { column: 't' } }] as const)
+    for (const more of [{}, { dryRun: true }]) expect(form(more)).toEqual({ now: 'columns' })
+    for (const more of [{ recordKind: 'token-update' }, { sourceTime: { column: 't' } }] as const)
       expect(form(more)).toEqual({ now: 'rows', isFixed: true })
   })
 })
