@@ -85,6 +85,8 @@ export interface ConnectOptions extends ClientOptions {
  */
 export async function connect({ credentials: given, log, ...options }: ConnectOptions): Promise<Client> {
   if (!options.redisUrl) throw new ConnectError(`connect: \`redisUrl\` is not set. ${OVER_HTTP}`)
+  const [wrong] = options.redisUrl.split(',').filter(url => !URL.canParse(url))
+  if (wrong !== undefined) throw new ConfigError('connect: `redisUrl` is not a URL: redis://user:password@host:6379')
   const credentials = await credentialsOf(given, options.clientFile).catch(nameThePeer)
   const opened = await openClient({ ...options, credentials, ...(log && { log: loggerOf(log) }) }).catch(error => {
     if (!(error instanceof Fault) || error.code !== 'queue_away') throw error

@@ -112,7 +112,7 @@ export async function takeHttpCredentials(given: GivenCredentials): Promise<Http
 const IN_CREDENTIALS = { file: '`file` of `credentials`', key: '`signingKey` of `credentials`' }
 
 async function readOwnKey(path: string, { signing_key_file: keyFile, client_id: clientId }: ClientFile) {
-  if (keyFile !== null) return readSigningKey(beside(path, keyFile), clientId)
+  if (keyFile !== null) return readSigningKey(beside(path, keyFile), clientId, namedBy(path))
   throw new ConfigError(`${path}: signing_key_file names no file; put the place of the client's private JWK there`)
 }
 
@@ -150,7 +150,9 @@ function credentialsIn(
 
 /** Reads the file alone, without its keys. */
 export async function readClientFile(path: string): Promise<ClientFile> {
-  return checkFile(path, parseJson(path, await readText(path)))
+  const next =
+    ': name the file that the operator made with `tokenmill client add`; `tokenmill start` makes .tokenmill/dev-client.json'
+  return checkFile(path, parseJson(path, await readText(path, next)))
 }
 
 function checkFile(path: string, content: unknown): ClientFile {
@@ -174,7 +176,7 @@ export async function readCaptureKeys(
   file: ClientFile,
   newKeys: readonly string[] = [],
 ): Promise<Credentials['captureKeys']> {
-  return captureKeysIn(file, newKeys, (_, name) => readText(beside(path, name)))
+  return captureKeysIn(file, newKeys, (_, name) => readText(beside(path, name), namedBy(path)))
 }
 
 /** `textOf`: the text of the key of a form; undefined if the caller has none. */
@@ -199,8 +201,8 @@ async function captureKeysIn(
 }
 
 /** Reads a private JWK. The `kid` is the JWK's own, else its thumbprint, as at registration. */
-export async function readSigningKey(path: string, owner: string): Promise<SigningKey> {
-  return signingKeyIn(path, parseJson(path, await readText(path)), owner)
+export async function readSigningKey(path: string, owner: string, next?: string): Promise<SigningKey> {
+  return signingKeyIn(path, parseJson(path, await readText(path, next)), owner)
 }
 
 function signingKeyIn(path: string, json: unknown, owner: string): SigningKey {
@@ -233,13 +235,19 @@ export function importInstallationKey(jwk: Jwk): [string, { alg: Algorithm; publ
   return [kid, { alg, publicKey: key }]
 }
 
+/** What to do for a key's file that isn't there. */
+function namedBy(path: string): string {
+  return `: ${path} names it; keep the files of a client together`
+}
+
 function beside(path: string, name: string): string {
   return resolve(dirname(path), name)
 }
 
-async function readText(path: string): Promise<string> {
+/** `next`: what to do if the file isn't there. */
+async function readText(path: string, next = ''): Promise<string> {
   const bytes = await readFile(path).catch(({ code }: NodeJS.ErrnoException) => {
-    throw new ConfigError(code === 'ENOENT' ? `${path} is not there` : `${path} can't be read (${code})`)
+    throw new ConfigError(code === 'ENOENT' ? `${path} is not there${next}` : `${path} can't be read (${code})`)
   })
   return editedText(bytes, (wrong, next) => new ConfigError(`${path} ${wrong}. ${next}`))
 }

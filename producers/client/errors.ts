@@ -11,9 +11,10 @@ export class RefusedError extends Error {
   readonly refusal: Refusal
   readonly problem: Problem
 
-  constructor(refusal: Refusal, now: number) {
+  /** `next`: what would be taken. */
+  constructor(refusal: Refusal, now: number, next = '') {
     const fields = fieldsOf(refusal).map(({ field, reason }) => `${field}: ${reason}`)
-    super(`not sent: ${fields.join(', ')}`)
+    super(`not sent: ${fields.join(', ')}${next && `. ${next}`}`)
     this.refusal = refusal
     this.problem = problemOf(failureOf(refusal), now)
   }
@@ -25,7 +26,9 @@ export class UnansweredError extends Error {
   readonly jti: string
 
   constructor(jti: string, timeoutMs: number) {
-    super(`no result of job ${jti} within ${timeoutMs} ms; it stays queued, and the same jti may be asked for again`)
+    super(
+      `no result of job ${jti} within ${timeoutMs} ms; it stays queued, and the same jti may be asked for again. If no job is ever answered, compare the Redis server and the prefix with the operator's, and ask whether workers run`,
+    )
     this.jti = jti
   }
 }

@@ -11,8 +11,16 @@ import type { CardToEncrypt } from '../client/interface.ts'
 import { openTrustedKeys } from '../client/trusted-keys.ts'
 import { basic, bearer } from './authorization.ts'
 import { HttpError, WaitError } from './http-error.ts'
-import type { BatchBody, HttpClient, HttpOptions, OperationRecord, ReadOptions, WriteOptions } from './interface.ts'
-import { type Asked, openRequests, type Requests } from './requests.ts'
+import type {
+  BatchBody,
+  BatchRow,
+  HttpClient,
+  HttpOptions,
+  OperationRecord,
+  ReadOptions,
+  WriteOptions,
+} from './interface.ts'
+import { type Asked, jsonOf, openRequests, type Requests } from './requests.ts'
 import { sendBatch } from './send-batch.ts'
 
 interface Around {
@@ -54,8 +62,7 @@ export async function openHttpClient(options: HttpOptions, { clock, log }: Aroun
       fetchedAt = clock()
       const query = { entity_id: credentials.entityId }
       try {
-        const answer = await requests.send({ method: 'GET', path: '/.well-known/capture-keys', query })
-        await captureKeys.take(await answer.json())
+        await captureKeys.take(await requests.json({ method: 'GET', path: '/.well-known/capture-keys', query }))
       } catch (error) {
         if (!(error instanceof ConfigError || error instanceof HttpError)) throw error
         log.warn({ err: error }, 'no newer capture keys were taken; those of the client’s file are used')
@@ -68,8 +75,8 @@ export async function openHttpClient(options: HttpOptions, { clock, log }: Aroun
     return card === undefined ? rest : { ...rest, ...(await encrypted(card)) }
   }
   async function read<Answer>(path: string, given: ReadOptions = {}, query?: Asked['query']): Promise<Answer> {
-    const answer = await requests.send({ method: 'GET', path, ...(query && { query }), timeoutMs: given.timeoutMs })
-    return (await answer.json()) as Answer
+    const asked: Asked = { method: 'GET', path, ...(query && { query }), timeoutMs: given.timeoutMs }
+    return (await requests.json(asked)) as Answer
   }
   async function write<Answer>(
     method: Asked['method'],
@@ -78,7 +85,8 @@ export async function openHttpClient(options: HttpOptions, { clock, log }: Aroun
     given: WriteOptions = {},
   ): Promise<Answer> {
     const text = body && JSON.stringify(body)
-    const response = await requests.send({
+    const idempotencyKey = given.idempotencyKey ?? randomUUID()
+    const asked: Asked = {
       method,
       path,
       headers: {
@@ -86,18 +94,19 @@ export async function openHttpClient(options: HttpOptions, { clock, log }: Aroun
         ...(given.respondAsync && ASYNC),
       },
       ...(text !== undefined && { body: () => text }),
-      idempotencyKey: given.idempotencyKey ?? randomUUID(),
+      idempotencyKey,
       timeoutMs: given.timeoutMs,
-    })
+    }
+    const response = await requests.send(asked)
     if (response.status === 204) return undefined as Answer
-    const answer = (await response.json()) as Answer & { receipt_id?: string }
+    const answer = (await jsonOf(response, asked)) as Answer & { receipt_id?: string }
     if (response.status !== 202 || !given.respondAsync) return answer
     const receiptId = String(answer.receipt_id)
     given.onAccepted?.(receiptId)
     return (await operationEnd(receiptId, given)).record as Answer
   }
   const operation = (receiptId: string, given?: ReadOptions) =>
-    read<OperationRecord>(`${OPERATIONS}/${encodeURIComponent(receiptId)}`, given)
+    read<OperationRecord>(`${OPERATIONS}/${segmentOf('receiptId', receiptId)}`, given)
   async function operationEnd(receiptId: string, given: ReadOptions = {}): Promise<OperationRecord> {
     const until = deadline(clock, given.timeoutMs ?? END_MS_MAX)
     for (;;) {
@@ -107,8 +116,8 @@ export async function openHttpClient(options: HttpOptions, { clock, log }: Aroun
       await until.pause(requests, POLL_MS, `operation ${receiptId}`)
     }
   }
-  const cardPath = (id: string, more = '') => `${CARD}/${encodeURIComponent(id)}${more}`
-  const batchPath = (id: string, more = '') => `${BATCHES}/${encodeURIComponent(id)}${more}`
+  const cardPath = (id: string, more = '') => `${CARD}/${segmentOf('id', id)}${more}`
+  const batchPath = (id: string, more = '') => `${BATCHES}/${segmentOf('batchId', id)}${more}`
 
   const client: HttpClient = {
     baseUrl,
@@ -137,7 +146,7 @@ export async function openHttpClient(options: HttpOptions, { clock, log }: Aroun
       const text = JSON.stringify(request)
       const path = '/api/v2/references/lookup'
       const asked: Asked = { method: 'POST', path, headers: JSON_BODY, body: () => text, timeoutMs: given.timeoutMs }
-      const { references } = (await (await requests.send(asked)).json()) as { references: [] }
+      const { references } = (await requests.json(asked)) as { references: [] }
       return references
     },
 
@@ -148,7 +157,7 @@ export async function openHttpClient(options: HttpOptions, { clock, log }: Aroun
       sendBatch(options, records, { sender: client, tokenScope: credentials.tokenScope, now: clock() }),
     async submitBatch(rows, { format = 'ndjson', timeoutMs = UPLOAD_MS, ...query }) {
       const isDryRun = query.dry_run === 'true'
-      const response = await requests.send({
+      const accepted = await requests.json({
         method: 'POST',
         path: BATCHES,
         query: { ...query, ...(isDryRun ? {} : { batch_id: query.batch_id ?? `c-${randomUUID()}` }) },
@@ -157,7 +166,7 @@ export async function openHttpClient(options: HttpOptions, { clock, log }: Aroun
         idempotencyKey: query.batch_id ?? randomUUID(),
         timeoutMs,
       })
-      return (await response.json()) as never
+      return accepted as never
     },
     batchState: (batchId, given) => read(batchPath(batchId), given),
     async batchEnd(batchId, given = {}) {
@@ -172,8 +181,7 @@ export async function openHttpClient(options: HttpOptions, { clock, log }: Aroun
     async *batchResults(batchId, given = {}) {
       const headers = { accept: 'application/x-ndjson' }
       const path = batchPath(batchId, '/results')
-      const { body } = await requests.send({ method: 'GET', path, headers, streams: true, timeoutMs: given.timeoutMs })
-      if (body) for await (const line of linesOf(body)) yield JSON.parse(line)
+      yield* requests.lines({ method: 'GET', path, headers, timeoutMs: given.timeoutMs }) as AsyncIterable<BatchRow>
     },
     async cancelBatch(batchId, given = {}) {
       const path = batchPath(batchId)
@@ -184,7 +192,7 @@ export async function openHttpClient(options: HttpOptions, { clock, log }: Aroun
     async reportFile(reportUid, given = {}) {
       const until = deadline(clock, given.timeoutMs ?? END_MS_MAX)
       for (;;) {
-        const path = `${REPORTS}/${encodeURIComponent(reportUid)}`
+        const path = `${REPORTS}/${segmentOf('reportUid', reportUid)}`
         const asked: Asked = { method: 'GET', path, streams: true, timeoutMs: given.timeoutMs }
         const answer = await requests.send(asked).catch(unlessPending)
         if (answer) return checked(answer)
@@ -195,6 +203,15 @@ export async function openHttpClient(options: HttpOptions, { clock, log }: Aroun
     close: () => requests.close(),
   }
   return client
+}
+
+/** Throws `TypeError` for what is no text: in JavaScript often the member of a promise that wasn't awaited. */
+function segmentOf(name: string, id: string): string {
+  if (typeof id !== 'string' || id === '')
+    throw new TypeError(
+      `${name} is ${id === '' ? 'empty' : typeof id}, not the text of an id; is an \`await\` missing?`,
+    )
+  return encodeURIComponent(id)
 }
 
 interface OwnerPage {
@@ -210,7 +227,7 @@ async function credentialsOf({ clientFile, credentials }: HttpOptions): Promise<
 
 /** With `/oidc`, under which all services are, and without a slash at its end. */
 function baseUrlOf(given: string): string {
-  if (!URL.canParse(given))
+  if (!URL.canParse(given) || !/^https?:$/.test(new URL(given).protocol))
     throw new ConfigError(`connectHttp: \`baseUrl\` is not a URL: https://host or http://127.0.0.1:8080`)
   const { origin, pathname } = new URL(given)
   const path = pathname.replace(/\/+$/, '')
@@ -249,17 +266,6 @@ function bodyOf(rows: BatchBody): string | Uint8Array | ReadableStream<Uint8Arra
 
 async function* encoded(pieces: AsyncIterable<string | Uint8Array>): AsyncGenerator<Uint8Array> {
   for await (const piece of pieces) yield typeof piece === 'string' ? Buffer.from(piece) : piece
-}
-
-async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
-  const decoder = new TextDecoder()
-  let rest = ''
-  for await (const piece of body) {
-    const lines = (rest + decoder.decode(piece, { stream: true })).split('\n')
-    rest = lines.pop() ?? ''
-    for (const line of lines) if (line !== '') yield line
-  }
-  if (rest !== '') yield rest
 }
 
 /** A report that has no file yet is answered 404, with its state. */

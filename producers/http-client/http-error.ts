@@ -40,23 +40,31 @@ export class HttpError extends Error {
   }
 }
 
-/** No answer came in time. A write may have had an effect. */
+/** No answer came in time, or none that can be read whole. A write may have had an effect, unless nothing was sent. */
 export class NoAnswerError extends Error {
   override name = 'NoAnswerError'
   readonly idempotencyKey: string | undefined
 
+  /** `missing`: what there is in place of an answer. `isSent` false: no gateway was reached. */
   constructor(
     asked: string,
-    timeoutMs: number,
-    { idempotencyKey, cause }: { idempotencyKey?: string | undefined; cause?: unknown },
+    missing: string,
+    {
+      idempotencyKey,
+      isSent = true,
+      cause,
+    }: { idempotencyKey?: string | undefined; isSent?: boolean; cause?: unknown },
   ) {
-    const next =
-      idempotencyKey === undefined
-        ? 'Ask again.'
-        : `It may have had an effect: repeat the same request with the idempotency key ${idempotencyKey} to learn what became of it.`
-    super(`${asked}: no answer within ${timeoutMs} ms. ${next}`, { cause })
+    super(`${asked}: ${missing}. ${isSent ? afterNone(idempotencyKey) : NOTHING_SENT}`, { cause })
     this.idempotencyKey = idempotencyKey
   }
+}
+
+const NOTHING_SENT = 'Nothing was sent: compare the base URL with the operator’s, and ask whether a gateway runs there.'
+
+function afterNone(idempotencyKey: string | undefined): string {
+  if (idempotencyKey === undefined) return 'Ask again.'
+  return `It may have had an effect: repeat the same request with the idempotency key ${idempotencyKey} to learn what became of it.`
 }
 
 /** The wait ended before what was waited for, which goes on. */
@@ -70,18 +78,25 @@ export class WaitError extends Error {
 
 function textOf(answered: Answered): string {
   const { asked, status, message, details = {} } = answered
-  const fields = Object.entries(details).map(([field, { code }]) => `${field}: ${code}`)
+  const fields = Object.entries(details).map(([field, detail]) => `${field}: ${wordsOf(detail)}`)
   const said = fields.length > 0 ? fields.join(', ') : (message ?? 'no reason given')
   return `${asked}: ${status} ${said.replace(/\.$/, '')}. ${nextOf(answered)}`
 }
 
-function nextOf({ status, reversalStatus, idempotencyKey, requestId }: Answered): string {
+/** The reason in words, and its code, by which `docs/results.md` lists it. */
+function wordsOf({ message, code }: { message: string; code: string }): string {
+  return message === code ? code : `${code} (${message.replace(/\.$/, '')})`
+}
+
+function nextOf({ status, reversalStatus, idempotencyKey, requestId, isOwn, details = {} }: Answered): string {
+  const isElsewhere = Object.values(details).some(({ code }) => code === 'path_unknown')
+  if (isElsewhere || (!isOwn && status >= 400 && status < 500 && status !== 429)) return NO_GATEWAY
   const key = idempotencyKey === undefined ? 'the same idempotency key' : `the idempotency key ${idempotencyKey}`
   switch (status) {
     case 401:
       return 'The installation doesn’t accept these credentials: compare the client’s file with the operator’s.'
     case 403:
-      return 'Nothing was done: ask the operator for the role or the entity.'
+      return 'Nothing was done: ask the operator for the role, the entity or the scope.'
     case 404:
       return 'Nothing was done: it isn’t there, or belongs to another client.'
     case 429:
@@ -92,6 +107,8 @@ function nextOf({ status, reversalStatus, idempotencyKey, requestId }: Answered)
       return reversalStatus === undefined ? againOf({ status, idempotencyKey, requestId }) : AFTER[reversalStatus](key)
   }
 }
+
+const NO_GATEWAY = 'No gateway answers so: compare the base URL with the operator’s.'
 
 function againOf({
   status,

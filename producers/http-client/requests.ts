@@ -26,6 +26,10 @@ export interface Asked {
 export interface Requests {
   /** Resolves with a success. Rejects with `HttpError`, `NoAnswerError`, or `ClosedError`. */
   send(asked: Asked): Promise<Response>
+  /** The same, and reads the answer's body. Rejects with `NoAnswerError`, too, if it isn't JSON. */
+  json(asked: Asked): Promise<unknown>
+  /** The answer's lines as they come, each a JSON. Rejects as `json`. */
+  lines(asked: Asked): AsyncIterable<unknown>
   /** Waits, unless the client is closed meanwhile. */
   pause(ms: number): Promise<void>
   close(): void
@@ -43,6 +47,8 @@ export interface RequestDeps {
 
 /** Longer than a gateway takes for its own time-out. */
 const ATTEMPT_MS = 60_000
+/** How long a client that was never answered tries to connect: its base URL may be wrong. */
+const CONNECT_MS = 10_000
 const PAUSE_MS = 250
 const PAUSE_MS_MAX = 5_000
 /** Statuses whose answer has no body. */
@@ -62,6 +68,7 @@ const ErrorBody = z.object({
 
 export function openRequests({ baseUrl, authorization, timeoutMs: usual, clock, fetch }: RequestDeps): Requests {
   const closed = new AbortController()
+  let wasAnswered = false
 
   async function wait(ms: number): Promise<void> {
     await pause(ms, undefined, { signal: closed.signal }).catch(() => {
@@ -93,13 +100,32 @@ export function openRequests({ baseUrl, authorization, timeoutMs: usual, clock, 
         signal: AbortSignal.any([closed.signal, late.signal]),
         ...(body !== undefined && { body: body as never, duplex: 'half' as const }),
       })
-      if (asked.streams && response.ok) return response
+      wasAnswered = true
+      const { status, headers, body: answered } = response
+      if (asked.streams && response.ok)
+        return new Response(answered && ReadableStream.from(whole(answered, asked)), { status, headers })
       // Read here, so that an answer that breaks off counts as none.
       const text = await response.text()
-      const { status, headers } = response
       return new Response(BODILESS.has(status) ? null : text, { status, headers })
     } finally {
       clearTimeout(timer)
+    }
+  }
+
+  function noAnswer(asked: Asked, { ms, unreachable, isSent, cause }: Missed): NoAnswerError {
+    const { idempotencyKey } = asked
+    const { origin } = new URL(baseUrl)
+    const missing = unreachable === undefined ? 'no answer' : `no gateway can be reached at ${origin} (${unreachable})`
+    return new NoAnswerError(nameOf(asked), `${missing} within ${ms / 1_000} s`, { idempotencyKey, isSent, cause })
+  }
+
+  /** Ends with an error of this client if the answer breaks off. */
+  async function* whole(pieces: ReadableStream<Uint8Array>, asked: Asked): AsyncGenerator<Uint8Array> {
+    try {
+      yield* pieces
+    } catch (error) {
+      if (closed.signal.aborted) throw new ClosedError()
+      throw broken(asked, 'the answer broke off', error)
     }
   }
 
@@ -119,26 +145,49 @@ export function openRequests({ baseUrl, authorization, timeoutMs: usual, clock, 
     }
   }
 
-  return {
+  const requests: Requests = {
     async send(asked) {
-      const { timeoutMs = usual, idempotencyKey } = asked
-      const endsAt = clock() + timeoutMs
+      const { timeoutMs = usual } = asked
+      const startsAt = clock()
+      let isSent = false
       for (let times = 1; ; times += 1) {
         if (closed.signal.aborted) throw new ClosedError()
-        const answer = await attempt(asked, times, Math.max(endsAt - clock(), 1))
+        const answer = await attempt(asked, times, Math.max(startsAt + timeoutMs - clock(), 1))
         if (answer instanceof Response) return answer
         const { cause } = answer
+        const unreachable = unreachableBy(cause)
+        isSent ||= unreachable === undefined
+        const ms = isSent || wasAnswered ? timeoutMs : Math.min(timeoutMs, CONNECT_MS)
         const pauseMs = Math.max(answer.pauseMs, pauseAfter(times))
-        if (clock() + pauseMs < endsAt) await wait(pauseMs)
-        else
-          throw cause instanceof HttpError
-            ? cause
-            : new NoAnswerError(nameOf(asked), timeoutMs, { idempotencyKey, cause })
+        if (clock() + pauseMs < startsAt + ms) await wait(pauseMs)
+        else throw cause instanceof HttpError ? cause : noAnswer(asked, { ms, unreachable, isSent, cause })
       }
+    },
+    async json(asked) {
+      return jsonOf(await requests.send(asked), asked)
+    },
+    async *lines(asked) {
+      const { body } = await requests.send({ ...asked, streams: true })
+      if (body) for await (const line of linesOf(body)) yield parsed(line, asked)
     },
     pause: wait,
     close: () => closed.abort(),
   }
+  return requests
+}
+
+/** The body of a success. Rejects with `NoAnswerError` if it isn't JSON. */
+export async function jsonOf(answer: Response, asked: Asked): Promise<unknown> {
+  return parsed(await answer.text(), asked)
+}
+
+interface Missed {
+  /** How long it was tried. */
+  ms: number
+  /** Why the last attempt found no gateway. */
+  unreachable: string | undefined
+  isSent: boolean
+  cause: unknown
 }
 
 interface Repeat {
@@ -156,6 +205,45 @@ function mayRepeat({ status, reversalStatus, isOwn }: HttpError, isWrite: boolea
   if (AWAY.has(status)) return !isOwn
   if (status !== 500) return false
   return isWrite ? reversalStatus !== undefined && reversalStatus !== 'COMPLETED' : times < READS_MAX
+}
+
+/** Why no connection came about, so that nothing was sent; undefined for any other failure. */
+function unreachableBy(error: unknown): string | undefined {
+  const cause = error instanceof Error ? error.cause : undefined
+  if (!(cause instanceof Error) || !('code' in cause)) return undefined
+  const code = String(cause.code)
+  if (code in UNREACHABLE) return UNREACHABLE[code]
+  return /^(EPROTO$|ERR_SSL_|ERR_TLS_|CERT_|UNABLE_TO_)|SELF_SIGNED/.test(code) ? `TLS failed (${code})` : undefined
+}
+
+const UNREACHABLE: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there',
+  ENOTFOUND: 'the name of the host can’t be resolved',
+  EAI_AGAIN: 'the name of the host can’t be resolved',
+  EHOSTUNREACH: 'there is no route to the host',
+  ENETUNREACH: 'there is no route to the host',
+  UND_ERR_CONNECT_TIMEOUT: 'the host doesn’t answer',
+}
+
+function broken(asked: Asked, missing: string, cause?: unknown): NoAnswerError {
+  return new NoAnswerError(nameOf(asked), missing, { idempotencyKey: asked.idempotencyKey, cause })
+}
+
+function parsed(text: string, asked: Asked): unknown {
+  const value = parseJson(text)
+  if (value === undefined) throw broken(asked, 'the answer is not JSON')
+  return value
+}
+
+async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  for await (const piece of body) {
+    const lines = (rest + decoder.decode(piece, { stream: true })).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) if (line !== '') yield line
+  }
+  if (rest !== '') yield rest
 }
 
 const nameOf = ({ method, path }: Asked) => `${method} ${path}`

@@ -1,6 +1,6 @@
 // Sends a list as a batch over HTTP: in parts, each of which is a batch of its own with its name and number, a few of them in
 // flight, and yields the result of each record in the order of the list. A part that is sent again is the same batch.
-import type { RecordKind } from '../../src/job/choices.ts'
+import { RECORD_KINDS, type RecordKind } from '../../src/job/choices.ts'
 import type { RecordResult } from '../../src/job/outcome.ts'
 import { BatchError } from '../batch/batch-error.ts'
 import { type Piece, sendInOrder } from '../batch/in-order.ts'
@@ -50,6 +50,7 @@ export async function* sendBatch<Kind extends RecordKind>(
   { sender, tokenScope, now }: { sender: Sender; tokenScope: string | undefined; now: number },
 ): AsyncGenerator<Ended<BatchRecord<Kind>>, void, void> {
   type Record = BatchRecord<Kind>
+  checkNames(options)
   const { batchId, checkpoint, timeoutMs, inFlight = IN_FLIGHT } = options
   const query = queryOf(options, tokenScope)
 
@@ -72,6 +73,13 @@ export async function* sendBatch<Kind extends RecordKind>(
     acceptedAt: checkpoint?.acceptedAt ?? Math.floor(now / 1_000),
     form: () => 'rows',
   })
+}
+
+/** Throws for what the type of the options excludes, but JavaScript doesn't: a list without a name would be taken for another. */
+function checkNames({ batchId, kind }: Partial<BatchOptions>): void {
+  if (typeof batchId !== 'string' || !/^[\w-]{1,56}$/.test(batchId))
+    throw new BatchError('batchId: name the list with 1 to 56 letters, digits, _ and -')
+  if (!RECORD_KINDS.some(known => known === kind)) throw new BatchError(`kind: it is one of ${RECORD_KINDS.join(', ')}`)
 }
 
 function queryOf({ kind, scope, policy = {}, dryRun }: BatchOptions, tokenScope: string | undefined) {
@@ -114,7 +122,9 @@ function rowOf(record: object, index: number): Record<string, unknown> {
     if (value === undefined) return
     const column = COLUMNS[name]
     if (column === undefined)
-      throw new BatchError(`record ${index + 1}: ${name} can't be said over HTTP; send the batch over the queues`)
+      throw new BatchError(
+        `record ${index + 1}: ${name} is no member of a record, or can't be said over HTTP; correct it, or send the batch over the queues`,
+      )
     row[column] = value
   }
   for (const [name, value] of Object.entries(record)) {

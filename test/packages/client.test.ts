@@ -124,7 +124,9 @@ describe('the package', () => {
     const older = "data:text/javascript,Object.defineProperty(process.versions, 'node', { value: '20.19.0' })"
     const child = client.start('old.mjs', "import 'tokenmill-client'\n", { nodeArgs: ['--import', older] })
     expect((await child.exit).code).toBe(78)
-    expect(child.stderr()).toBe('tokenmill-client needs Node 22 or newer; this is 20.19.0.\n')
+    expect(child.stderr()).toBe(
+      'tokenmill-client needs Node 22 or newer; this is 20.19.0. Install Node 24, then run the program again.\n',
+    )
   })
 
   it('names HTTP to a program that finds no Redis', async () => {

@@ -79,8 +79,8 @@ export function startShell(lines: string, options: Pick<StartOptions, 'env' | 'c
 export function childEnvironment(added: Record<string, string | undefined>): NodeJS.ProcessEnv {
   const env: NodeJS.ProcessEnv = { ...process.env, ...added }
   for (const name of Object.keys(env))
-    if (env[name] === undefined || /^(VITEST|NODE_OPTIONS$|NODE_V8_COVERAGE$)/.test(name)) delete env[name]
-  if (!('NODE_ENV' in added)) delete env['NODE_ENV']
+    if (env[name] === undefined || /^(VITEST|NODE_V8_COVERAGE$)/.test(name)) delete env[name]
+  for (const name of ['NODE_ENV', 'NODE_OPTIONS']) if (!(name in added)) delete env[name]
   return env
 }
 

@@ -30,7 +30,7 @@ FILE = {
 class Gateway:
     url: str
     script: list[Any] = field(default_factory=list)
-    """The answers, one after the other; the last stays."""
+    """The answers, one after the other; the last stays. Bytes are sent as they are."""
     seen: list[dict[str, Any]] = field(default_factory=list)
     """Method, path, idempotency key and body of each request."""
 
@@ -54,6 +54,8 @@ def scripted_gateway() -> Iterator[Gateway]:
             self.close_connection = True
             if answer == SILENT:
                 ended.wait()
+            elif isinstance(answer, bytes):
+                self.wfile.write(answer)
             elif answer != HANGS_UP:
                 self._send(answer)
 

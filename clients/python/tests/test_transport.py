@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import pickle
+import socket
 import threading
 import unittest
 from collections.abc import Iterator
 from contextlib import ExitStack
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
-from scripted import HANGS_UP, SILENT, Gateway, scripted_gateway
-from tokenmill_client import BatchError, ClosedError, HttpError, NoAnswerError, WaitError
+from scripted import FILE, HANGS_UP, SILENT, Gateway, scripted_gateway
+from tokenmill_client import BatchError, ClosedError, HttpError, NoAnswerError, RefusedError, WaitError, connect_http
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 DONE = {"status": 200, "body": {"reuse_token": "t1"}}
@@ -58,9 +61,63 @@ class TransportTest(unittest.TestCase):
 
     def test_repeats_a_write_after_a_connection_that_broke(self) -> None:
         self.gateway.script = [HANGS_UP, {**DONE, "length": 1000}, DONE]
-        with self.assertRaisesRegex(NoAnswerError, "the answer broke off. It may have had an effect"):
-            self.write()
-        self.assertEqual(len(self.gateway.seen), 2)
+        self.assertEqual(self.write(), DONE["body"])
+        self.assertEqual([one["key"] for one in self.gateway.seen], ["order-1"] * 3)
+
+    def test_has_the_error_of_the_vectors_for_what_is_no_answer(self) -> None:
+        for case in json.loads((VECTORS / "answers.json").read_text())["broken"]:
+            with self.subTest(case["name"]):
+                self.gateway.seen.clear()
+                self.gateway.script = [case["bytes"].encode("latin-1")]
+                with self.assertRaises((NoAnswerError, HttpError)) as raised:
+                    self.write(0.4)
+                self.assertEqual(str(raised.exception), case["says"])
+                self.assertEqual(len(self.gateway.seen) > 1, case["repeats"])
+
+    def test_has_the_error_of_the_vectors_for_results_that_break_off(self) -> None:
+        for case in json.loads((VECTORS / "answers.json").read_text())["lines"]:
+            with self.subTest(case["name"]), self.gateway.client() as client:
+                self.gateway.script = [case["bytes"].encode("latin-1")]
+                seen = []
+                with self.assertRaises(NoAnswerError) as raised:
+                    for line in client.batch_results("b"):
+                        seen.append(line)
+                self.assertEqual([seen, str(raised.exception)], [case["yields"], case["says"]])
+
+    def test_says_that_nothing_was_sent_where_no_gateway_is_reached(self) -> None:
+        with socket.socket() as closed:
+            closed.bind(("127.0.0.1", 0))
+            origin = f"http://127.0.0.1:{closed.getsockname()[1]}"
+            says = json.loads((VECTORS / "answers.json").read_text())["unreachable"]["says"]
+            with connect_http(base_url=origin, credentials={"file": FILE}, timeout=0.4) as client:
+                with self.assertRaises(NoAnswerError) as raised:
+                    client.create_token(REQUEST, idempotency_key="order-1")
+                self.assertEqual(str(raised.exception), says.replace("ORIGIN", origin))
+
+    def test_tries_to_connect_for_a_short_time_until_it_was_answered_once(self) -> None:
+        with self.gateway.client() as client:
+            self.gateway.script = [DONE]
+            client.get_token("t1")
+            transport = client._transport
+            transport._connect = lambda timeout: HTTPConnection("127.0.0.1", 1, timeout=timeout)
+            with mock.patch("tokenmill_client.transport._CONNECT_SECONDS", 0.01):
+                with self.assertRaisesRegex(NoAnswerError, "within 0.5 s"):
+                    client.get_token("t1", timeout=0.5)
+                transport._was_answered = False
+                with self.assertRaisesRegex(NoAnswerError, "within 0.01 s"):
+                    client.get_token("t1", timeout=60)
+
+    def test_sends_no_card_with_an_unknown_member_and_no_list_without_a_name(self) -> None:
+        with self.gateway.client() as client:
+            with self.assertRaisesRegex(RefusedError, "not sent: body.card.expiry: field_unknown. A card has cardNumber"):
+                client.create_token({"card": {"cardNumber": "4111111111111111", "expiry": "12/34"}})
+            nameless: Any = None
+            with self.assertRaisesRegex(BatchError, "batch_id: name the list"):
+                client.batch([], kind="token-create", batch_id=nameless)
+            mistyped: Any = "token-crate"
+            with self.assertRaisesRegex(BatchError, "kind: it is one of token-create, token-update"):
+                client.batch([], kind=mistyped, batch_id="b")
+        self.assertEqual(self.gateway.seen, [])
 
     def test_says_of_a_write_without_an_answer_that_it_may_have_had_an_effect(self) -> None:
         self.gateway.script = [SILENT]

@@ -5,15 +5,18 @@ and yields the result of each record in the order of the list. A part that is se
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict, get_args
 
 from .errors import BatchError
 
+RecordKind = Literal["token-create", "token-update", "token-lifecycle", "scheme-token", "reference"]
+_KINDS = get_args(RecordKind)
 # Records of a part: few enough that a part fits into the memory of both sides and into any gateway's limit.
 _PART_RECORDS = 10_000
 
@@ -83,6 +86,14 @@ class _Part:
     """How many records of the list are before it."""
     records: list[Record]
     rows: list[str]
+
+
+def check_names(batch_id: object, kind: object) -> None:
+    """Raises `BatchError` for what the types exclude: a list without a name would be taken for another."""
+    if not isinstance(batch_id, str) or not re.fullmatch(r"[A-Za-z0-9_-]{1,56}", batch_id):
+        raise BatchError("batch_id: name the list with 1 to 56 letters, digits, _ and -")
+    if kind not in _KINDS:
+        raise BatchError(f"kind: it is one of {', '.join(_KINDS)}")
 
 
 def conflict_policy_of(policy: Mapping[str, str]) -> Mapping[str, str]:
@@ -155,7 +166,10 @@ def _row_of(record: Record, line: int) -> dict[str, Any]:
         if value is None:
             continue
         if name not in _COLUMNS:
-            raise BatchError(f"record {line}: {name} can't be said over HTTP; send the batch over the queues")
+            raise BatchError(
+                f"record {line}: {name} is no member of a record, or can't be said over HTTP; "
+                "correct it, or send the batch over the queues"
+            )
         row[_COLUMNS[name]] = value
     return row
 

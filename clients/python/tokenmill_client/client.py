@@ -19,7 +19,7 @@ from typing import Any, Literal, Union
 from urllib.parse import SplitResult, quote, urlsplit
 
 from .authorization import authorization_of
-from .batch import BatchCheckpoint, BatchPlan, Ended, Record, conflict_policy_of, send_batch
+from .batch import BatchCheckpoint, BatchPlan, Ended, Record, RecordKind, check_names, conflict_policy_of, send_batch
 from .capture_keys import newest_key
 from .client_file import Credentials, GivenCredentials, read_credentials, take_credentials
 from .errors import ClosedError, ConfigError, HttpError, NoAnswerError, RefusedError, WaitError
@@ -28,7 +28,6 @@ from .transport import Answer, Asked, Body, Connect, Transport, failed_operation
 
 Json = dict[str, Any]
 BatchRows = Union[str, bytes, Callable[[], Iterable[Union[str, bytes]]]]
-RecordKind = Literal["token-create", "token-update", "token-lifecycle", "scheme-token", "reference"]
 
 _ANSWER_SECONDS = 120.0
 # The public keys are fetched anew after this time.
@@ -41,6 +40,16 @@ _END_SECONDS_MAX = 8 * 86_400.0
 _IN_FLIGHT = 3
 
 _CARD = "/api/v2/card"
+_CARD_MEMBERS = (
+    "cardNumber",
+    "expiryMonth",
+    "expiryYear",
+    "cardholderName",
+    "sequenceNumber",
+    "startMonth",
+    "startYear",
+    "captureTime",
+)
 _LOOKUP = "/api/v2/references/lookup"
 _OPERATIONS = "/api/v2/operations"
 _BATCHES = "/api/v2/batches"
@@ -270,6 +279,7 @@ class Client:
         `timeout`: how long one part may wait for its end, in seconds.
         Raises `BatchError` for what can't be said over HTTP: owners' data, third parties, source times.
         """
+        check_names(batch_id, kind)
         conflict = conflict_policy_of(policy or {})
         token_scope = (scope or self._credentials.token_scope) if kind == "token-create" else None
         # What happens to one token keeps the order of the list.
@@ -363,9 +373,8 @@ class Client:
     def batch_results(self, batch_id: str, *, timeout: float | None = None) -> Iterator[Json]:
         """The results of a finished batch, a row each, in the order of its rows. `timeout`: of the first of them."""
         headers = {"accept": "application/x-ndjson"}
-        asked = Asked("GET", _batch_path(batch_id, "/results"), headers=headers, timeout=timeout)
-        for line in self._transport.send(asked).lines():
-            yield json.loads(line)
+        asked = Asked("GET", _batch_path(batch_id, "/results"), headers=headers, streams=True, timeout=timeout)
+        yield from self._transport.send(asked).lines()
 
     def cancel_batch(self, batch_id: str, *, timeout: float | None = None) -> None:
         """Cancels what of the batch hasn't started."""
@@ -392,7 +401,7 @@ class Client:
         while True:
             try:
                 path = f"{_REPORTS}/{_part(report_uid)}"
-                return _checked(self._transport.send(Asked("GET", path, timeout=timeout)))
+                return _checked(self._transport.send(Asked("GET", path, streams=True, timeout=timeout)))
             except HttpError as error:
                 # A report that has no file yet is answered 404, with its state.
                 if error.status != 404 or not re.search(r"is (INITIATED|PROCESSING_STARTED)\b", str(error)):
@@ -462,6 +471,10 @@ class Client:
         """Encrypts to the newest key. The key of the client's file does, if the gateway has none that can be proved."""
         if "cvv" in card:
             raise RefusedError("not sent: body.cvv: cvv_not_allowed")
+        # Nobody can see in the encrypted card that a member of it has a wrong name.
+        unknown = [f"body.card.{name}: field_unknown" for name in card if name not in _CARD_MEMBERS]
+        if unknown:
+            raise RefusedError(f"not sent: {', '.join(unknown)}. A card has {', '.join(_CARD_MEMBERS)}.")
         with self._fetching:
             if time.monotonic() >= self._fetch_at:
                 self._fetch_at = time.monotonic() + _CAPTURE_KEYS_SECONDS
@@ -509,6 +522,8 @@ def _base_url_of(given: str) -> SplitResult:
 
 
 def _part(text: str) -> str:
+    if not isinstance(text, str) or text == "":
+        raise TypeError(f"an id is a text that isn't empty, not {text!r}")
     return quote(text, safe="")
 
 

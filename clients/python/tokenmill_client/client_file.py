@@ -62,10 +62,10 @@ def read_credentials(path: Path) -> Credentials:
     def named(name: object) -> Mapping[str, Any]:
         if not isinstance(name, str):
             raise ConfigError(f"{path}: signing_key_file names no file; put the place of the client's private JWK there")
-        return _read_object(path.parent / name)
+        return _read_object(path.parent / name, f": {path} names it; keep the files of a client together")
 
     new_keys = path.with_name(f"{path.name.removesuffix('.json')}.new-keys.json")
-    return _credentials_in(str(path), _read_object(path), named, named, new_keys)
+    return _credentials_in(str(path), _read_object(path, _OPERATORS), named, named, new_keys)
 
 
 def take_credentials(given: GivenCredentials) -> Credentials:
@@ -135,11 +135,18 @@ def _own_capture_key(
     return None if jwk is None else verified_key(str(entry.get("alias")), jwk, entity_id, trusted)
 
 
-def _read_object(path: Path) -> Mapping[str, Any]:
+_OPERATORS = (
+    ": name the file that the operator made with `tokenmill client add`; "
+    "`tokenmill start` makes .tokenmill/dev-client.json"
+)
+
+
+def _read_object(path: Path, if_absent: str) -> Mapping[str, Any]:
+    """`if_absent`: what to do if the file isn't there."""
     try:
         content = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
-        raise ConfigError(f"{path} is not there") from None
+        raise ConfigError(f"{path} is not there{if_absent}") from None
     except OSError as error:
         raise ConfigError(f"{path} can't be read ({error.strerror})") from None
     except ValueError:

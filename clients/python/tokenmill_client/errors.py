@@ -48,14 +48,21 @@ class BatchError(Exception):
 
 
 class NoAnswerError(Exception):
-    """No answer came in time, or only a part of it. A write may have had an effect."""
+    """No answer came in time, or none that can be read whole. A write may have had an effect, unless nothing was sent."""
 
-    def __init__(self, asked: str, missing: str, idempotency_key: str | None = None) -> None:
-        super().__init__(asked, missing, idempotency_key)
+    def __init__(self, asked: str, missing: str, idempotency_key: str | None = None, is_sent: bool = True) -> None:
+        """`missing`: what there is in place of an answer. `is_sent` false: no gateway was reached."""
+        super().__init__(asked, missing, idempotency_key, is_sent)
         self.idempotency_key = idempotency_key
+        self._is_sent = is_sent
         self._said = f"{asked}: {missing}."
 
     def __str__(self) -> str:
+        if not self._is_sent:
+            return (
+                f"{self._said} Nothing was sent: compare the base URL with the operator’s, and ask whether a gateway "
+                "runs there."
+            )
         if self.idempotency_key is None:
             return f"{self._said} Ask again."
         return (
@@ -108,14 +115,20 @@ class HttpError(Exception):
 
 
 def _text_of(answered: Answered) -> str:
-    fields = [f"{name}: {detail['code']}" for name, detail in answered.details.items()]
+    fields = [f"{name}: {_words_of(detail)}" for name, detail in answered.details.items()]
     said = ", ".join(fields) or answered.message or "no reason given"
     return f"{answered.asked}: {answered.status} {said.removesuffix('.')}. {_next_step(answered)}"
 
 
+def _words_of(detail: Detail) -> str:
+    """The reason in words, and its code, by which `docs/results.md` lists it."""
+    code, message = detail["code"], detail["message"]
+    return code if message == code else f"{code} ({message.removesuffix('.')})"
+
+
 _AFTER_STATUS = {
     401: "The installation doesn’t accept these credentials: compare the client’s file with the operator’s.",
-    403: "Nothing was done: ask the operator for the role or the entity.",
+    403: "Nothing was done: ask the operator for the role, the entity or the scope.",
     404: "Nothing was done: it isn’t there, or belongs to another client.",
     400: "Nothing was done: change what is named, and send it as a new request.",
     429: "The installation is busy: send it again later, with {key}.",
@@ -128,6 +141,9 @@ _AFTER_FAILURE: Mapping[ReversalStatus, str] = {
 
 
 def _next_step(answered: Answered) -> str:
+    is_elsewhere = any(detail["code"] == "path_unknown" for detail in answered.details.values())
+    if is_elsewhere or (not answered.is_own and 400 <= answered.status < 500 and answered.status != 429):
+        return "No gateway answers so: compare the base URL with the operator’s."
     given = answered.idempotency_key
     key = "the same idempotency key" if given is None else f"the idempotency key {given}"
     if answered.status in _AFTER_STATUS:

@@ -4,10 +4,12 @@ once however often they are sent. What was answered for good is returned or rais
 
 from __future__ import annotations
 
+import errno
 import http.client
 import json
 import random
 import re
+import socket
 import ssl
 import threading
 import time
@@ -23,6 +25,8 @@ Connect = Callable[[float], http.client.HTTPConnection]
 
 # Longer than a gateway takes for its own time-out.
 _ATTEMPT_SECONDS = 60.0
+# How long a client that was never answered tries to connect: its base URL may be wrong.
+_CONNECT_SECONDS = 10.0
 _PAUSE_SECONDS = 0.25
 _PAUSE_SECONDS_MAX = 5.0
 # How often a read that failed inside is asked again.
@@ -48,6 +52,8 @@ class Asked:
     """Called once for each time the request is sent."""
     idempotency_key: str | None = None
     """Of a write: repeats under it take effect once."""
+    streams: bool = False
+    """The answer's body is read as it comes, by the caller."""
     timeout: float | None = None
     """How long the answer is awaited, repeats among them, in seconds."""
 
@@ -63,35 +69,46 @@ class Answer:
         self._asked = asked
         self._connection = connection
         self._response = response
+        self._text: bytes | None = None
         self.status = response.status
+
+    def load(self) -> None:
+        """Reads the whole body. Raises `NoAnswerError` for an answer that broke off."""
+        self._text = b"".join(self.pieces())
+        has_end = self._response.length is not None or self._response.chunked
+        if self._text == b"" and not has_end:
+            # `http.client` takes headers that broke off for whole ones.
+            raise self._broken("the answer broke off")
 
     def header(self, name: str) -> str | None:
         return self._response.getheader(name)
 
     def json(self) -> Any:
         """Raises `NoAnswerError` for an answer that broke off or isn't JSON."""
-        text = b"".join(self.pieces())
-        try:
-            return json.loads(text)
-        except ValueError as error:
-            raise self._broken("the answer is not JSON") from error
+        return self._parsed(b"".join(self.pieces()))
 
-    def lines(self) -> Iterator[bytes]:
+    def lines(self) -> Iterator[Any]:
+        """Each line is a JSON. Raises `NoAnswerError` for an answer that broke off or isn't that."""
         rest = b""
         for piece in self.pieces():
             *lines, rest = (rest + piece).split(b"\n")
-            yield from (line for line in lines if line)
+            yield from (self._parsed(line) for line in lines if line)
         if rest:
-            yield rest
+            yield self._parsed(rest)
 
     def pieces(self) -> Iterator[bytes]:
         """Raises `NoAnswerError` for an answer that broke off."""
+        if self._text is not None:
+            yield self._text
+            return
         try:
             while piece := self._response.read(_PIECE_BYTES):
                 yield piece
             if self._response.length:
                 raise http.client.IncompleteRead(b"", self._response.length)
         except (OSError, http.client.HTTPException) as error:
+            if isinstance(error, http.client.IncompleteRead) and error.partial:
+                yield error.partial
             raise self._broken("the answer broke off") from error
         finally:
             self.close()
@@ -99,6 +116,12 @@ class Answer:
     def close(self) -> None:
         self._response.close()
         self._connection.close()
+
+    def _parsed(self, text: bytes) -> Any:
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise self._broken("the answer is not JSON") from error
 
     def _broken(self, missing: str) -> NoAnswerError:
         return NoAnswerError(self._asked.name, missing, self._asked.idempotency_key)
@@ -118,11 +141,14 @@ class Transport:
         self._timeout = timeout
         self._connect = connect or _connect_to(base_url)
         self._closed = threading.Event()
+        self._origin = f"{base_url.scheme}://{base_url.netloc}"
+        self._was_answered = False
 
     def send(self, asked: Asked) -> Answer:
         """Returns a success. Raises `HttpError`, `NoAnswerError`, or `ClosedError`."""
         timeout = self._timeout if asked.timeout is None else asked.timeout
-        ends_at = time.monotonic() + timeout
+        starts_at = time.monotonic()
+        was_sent = False
         times = 0
         while True:
             times += 1
@@ -131,7 +157,7 @@ class Transport:
             least_pause = 0.0
             cause: Exception
             try:
-                answer = self._once(asked, max(ends_at - time.monotonic(), 0.001))
+                answer = self._once(asked, max(starts_at + timeout - time.monotonic(), 0.001))
                 if 200 <= answer.status < 300:
                     return answer
                 error = _error_of(answer, asked)
@@ -139,14 +165,20 @@ class Transport:
                     raise error
                 least_pause = _retry_after(answer)
                 cause = error
-            except (OSError, http.client.HTTPException, NoAnswerError) as broken:
+            except (OSError, http.client.HTTPException, NoAnswerError, _UnreachableError) as broken:
                 cause = broken
+            was_sent = was_sent or not isinstance(cause, _UnreachableError)
+            tried = timeout if was_sent or self._was_answered else min(timeout, _CONNECT_SECONDS)
             pause = max(least_pause, _pause_after(times))
-            if time.monotonic() + pause >= ends_at:
+            if time.monotonic() + pause >= starts_at + tried:
                 if isinstance(cause, HttpError):
                     raise cause
-                missing = f"no answer within {timeout:g} s"
-                raise NoAnswerError(asked.name, missing, asked.idempotency_key) from cause
+                missing = "no answer"
+                if isinstance(cause, _UnreachableError):
+                    missing = f"no gateway can be reached at {self._origin} ({cause})"
+                raise NoAnswerError(
+                    asked.name, f"{missing} within {tried:g} s", asked.idempotency_key, was_sent
+                ) from cause
             self.pause(pause)
 
     def pause(self, seconds: float) -> None:
@@ -169,15 +201,41 @@ class Transport:
         path = f"{self._base_path}{asked.path}{'?' if query else ''}{query}"
         try:
             try:
+                connection.connect()
+            except OSError as error:
+                raise _UnreachableError(_reason_of(error)) from error
+            try:
                 connection.request(asked.method, path, body, headers)
             except (BrokenPipeError, ConnectionResetError):
                 # A gateway may answer and close before it has read a whole body: that answer counts.
                 if connection.sock is None:
                     raise
-            return Answer(asked, connection, connection.getresponse())
+            answer = Answer(asked, connection, connection.getresponse())
+            self._was_answered = True
+            if not asked.streams or not 200 <= answer.status < 300:
+                answer.load()
+            return answer
         except BaseException:
             connection.close()
             raise
+
+
+class _UnreachableError(Exception):
+    """No connection came about, so that nothing was sent."""
+
+
+def _reason_of(error: OSError) -> str:
+    if isinstance(error, ConnectionRefusedError):
+        return "nothing listens there"
+    if isinstance(error, socket.gaierror):
+        return "the name of the host can’t be resolved"
+    if isinstance(error, ssl.SSLError):
+        return f"TLS failed ({error.reason})"
+    if isinstance(error, TimeoutError):
+        return "the host doesn’t answer"
+    if error.errno in (errno.EHOSTUNREACH, errno.ENETUNREACH):
+        return "there is no route to the host"
+    return str(error)
 
 
 def _connect_to(base_url: SplitResult) -> Connect:

@@ -8,7 +8,7 @@ import type { StoredToken } from '../token/tokens.ts'
 export async function use(db: Db, clientId: string, rows: number): Promise<number> {
   const result = await db.query<{ rows: number }>({
     text: `insert into tokenmill.dry_run (client_id, day, rows)
-values ($1, current_date, $2)
+values ($1, now()::date, $2)
 on conflict (client_id, day) do update
 set rows = dry_run.rows + excluded.rows
 returning rows`,

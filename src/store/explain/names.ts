@@ -17,8 +17,8 @@ from (
   cross join lateral (
     select receipt_id, entity_id, completed_at
     from tokenmill.receipt
-    where ${column} = $2::${type} and batch_no is null and day >= date_trunc('week', current_date)::date - 7 * week
-      and day < date_trunc('week', current_date)::date - 7 * week + 7
+    where ${column} = $2::${type} and batch_no is null and day >= date_trunc('week', now()::date)::date - 7 * week
+      and day < date_trunc('week', now()::date)::date - 7 * week + 7
     limit ${LOOKED_MAX}
   ) as found
   limit ${LOOKED_MAX}

@@ -133,7 +133,7 @@ export async function insertAll(db: Db, coder: Coder, rows: readonly NewOutboxRo
   mac_version
 )
 select
-  current_date,
+  now()::date,
   v.result_id,
   v.client_id,
   v.reply_to,
@@ -206,7 +206,7 @@ export function rowsOfReceipts(columns: {
   mac_version
 )
 select
-  current_date,
+  now()::date,
   ${columns.clientId},
   ${columns.replyTo},
   ${columns.receiptId},

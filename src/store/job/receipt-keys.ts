@@ -35,7 +35,7 @@ export async function findDays(db: Db, receiptIds: readonly string[]): Promise<R
  */
 export function claimOf(source: string): string {
   return `insert into tokenmill.receipt_key as k (receipt_id, day, revision)
-  select given.receipt_id, current_date, 1
+  select given.receipt_id, now()::date, 1
   from ${source}
   on conflict (receipt_id) do update
   set day = excluded.day, revision = k.revision + 1, answered_on = null
@@ -63,7 +63,7 @@ export async function countAnswer(db: Db, receiptId: string): Promise<number> {
   const { rows } = await db.query<{ revision: number }>({
     name: 'receipt-key-count-answer',
     text: `insert into tokenmill.receipt_key as k (receipt_id, revision, answered_on)
-values ($1, 1, current_date)
+values ($1, 1, now()::date)
 on conflict (receipt_id) do update
 set day = null, revision = k.revision + 1, answered_on = excluded.answered_on
 returning revision`,

@@ -183,7 +183,7 @@ const insertText = (source: string) => `with given as (
   ${receiptKeys.claimOf('given')}
 ), written as (
   insert into tokenmill.receipt (day, revision, ${NEW_NAMES})
-  select current_date, claimed.revision, ${NEW_NAMES.replace('receipt_id', 'given.receipt_id')}
+  select now()::date, claimed.revision, ${NEW_NAMES.replace('receipt_id', 'given.receipt_id')}
   from claimed
   join given on given.receipt_id = claimed.receipt_id
   returning receipt_id, revision
@@ -421,7 +421,7 @@ insert into tokenmill.receipt (
   mac_version
 )
 select
-  current_date,
+  now()::date,
   revision,
   receipt_id,
   $2,

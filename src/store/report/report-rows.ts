@@ -47,7 +47,7 @@ export function withRows<T>(
     await db.query({ text: 'set transaction isolation level repeatable read, read only' })
     await db.query({ text: `set local work_mem = '64MB'` })
     const { rows } = await db.query<{ asOf: number; today: string }>({
-      text: 'select now() as "asOf", current_date as today',
+      text: 'select now() as "asOf", now()::date as today',
     })
     const since = query.since === undefined ? undefined : await db.query<Row>({ text: query.since })
     const totals = await db.query<Row>({ text: query.totals, values })

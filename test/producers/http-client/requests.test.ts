@@ -4,18 +4,24 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ClosedError } from '../../../producers/client/errors.ts'
 import { HttpError, NoAnswerError } from '../../../producers/http-client/http-error.ts'
-import { openRequests, type Requests } from '../../../producers/http-client/requests.ts'
+import { type Asked, openRequests, type Requests } from '../../../producers/http-client/requests.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { REVERSAL_STATUSES } from '../../../src/job/problem.ts'
 import { readVectors } from '../../support/vectors.ts'
 
 type Reply =
   | { status: number; body?: unknown; headers?: Record<string, string> }
+  | { bytes: string }
   | 'hangs up'
   | 'breaks off'
   | 'is silent'
 
-const answers = readVectors<{ writes: Answered[] }>('answers')
+const answers = readVectors<{
+  writes: Answered[]
+  broken: Broken[]
+  unreachable: { says: string }
+  lines: (Broken & { yields: object[] })[]
+}>('answers')
 
 let server: Server
 let requests: Requests
@@ -34,6 +40,8 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' })
     response.write('{"reuse_token":')
     setImmediate(() => response.destroy())
+  } else if (reply !== 'is silent' && 'bytes' in reply) {
+    response.socket?.end(Buffer.from(reply.bytes, 'latin1'))
   } else if (reply !== 'is silent') {
     response.writeHead(reply.status, { 'content-type': 'application/json', ...reply.headers })
     response.end(JSON.stringify(reply.body ?? {}))
@@ -97,10 +105,85 @@ it('is answered in the vectors with each reversal status', () => {
 
 interface Answered {
   name: string
-  answer: Exclude<Reply, string>
+  answer: Exclude<Reply, string | { bytes: string }>
   repeats: boolean
   says: string
 }
+
+interface Broken {
+  name: string
+  /** Of Latin-1. */
+  bytes: string
+  repeats: boolean
+  says: string
+}
+
+it.each(answers.broken)('has the error of every other client if $name is the answer', async broken => {
+  script = [{ bytes: broken.bytes }]
+  const asked: Asked = { method: 'PUT', path: '/api/v2/card', idempotencyKey: 'order-1', timeoutMs: 400 }
+  expect((await errorOf(requests.json(asked)))?.message).toBe(broken.says)
+  expect(seen.length > 1).toBe(broken.repeats)
+})
+
+it.each(answers.lines)('gives the lines until $name, then the error of every other client', async broken => {
+  script = [{ bytes: broken.bytes }]
+  const lines: unknown[] = []
+  const read = async () => {
+    for await (const line of requests.lines({ method: 'GET', path: '/api/v2/batches/b/results' })) lines.push(line)
+  }
+  const error = await errorOf(read())
+  expect(error).toBeInstanceOf(NoAnswerError)
+  expect([lines, error?.message]).toEqual([broken.yields, broken.says])
+})
+
+describe('where no gateway listens', () => {
+  const openTo = (baseUrl: string, clock = systemClock) =>
+    openRequests({ baseUrl: `${baseUrl}/oidc`, authorization: () => 'Basic eA==', timeoutMs: 600_000, clock, fetch })
+  const put: Asked = { method: 'PUT', path: '/api/v2/card', idempotencyKey: 'order-1' }
+  const originOf = () => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  async function endServer(): Promise<void> {
+    server.closeAllConnections()
+    await new Promise(resolve => server.close(resolve))
+  }
+
+  it('a request says that nothing was sent', async () => {
+    const origin = originOf()
+    await endServer()
+    const error = await errorOf(openTo(origin).send({ ...put, timeoutMs: 400 }))
+    expect(error?.message).toBe(answers.unreachable.says.replace('ORIGIN', origin))
+  })
+
+  it('a client that was never answered gives up early, and one that was goes on', async () => {
+    let now = 0
+    const clock = () => {
+      now += 3_000
+      return now
+    }
+    const [known, unknown] = [openTo(originOf(), clock), openTo(originOf(), clock)]
+    script = [DONE]
+    await known.send(put)
+    await endServer()
+    expect((await errorOf(unknown.send(put)))?.message).toContain('within 10 s')
+    expect((await errorOf(known.send({ ...put, timeoutMs: 20_000 })))?.message).toContain('within 20 s')
+  })
+
+  it('a certificate that nobody vouches for is named', async () => {
+    const failing: typeof fetch = async () => {
+      throw new TypeError('fetch failed', {
+        cause: Object.assign(new Error(), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' }),
+      })
+    }
+    const requests = openRequests({
+      baseUrl: 'https://vault.example',
+      authorization: () => 'Basic eA==',
+      timeoutMs: 300,
+      clock: systemClock,
+      fetch: failing,
+    })
+    const said = (await errorOf(requests.send(put)))?.message
+    expect(said).toContain('at https://vault.example (TLS failed (DEPTH_ZERO_SELF_SIGNED_CERT)) within')
+  })
+})
 
 it.each<[string, Reply]>([
   ['a connection that breaks', 'hangs up'],
