@@ -5,7 +5,6 @@ import { openCache } from '../../src/cache.ts'
 import { refuse } from '../../src/errors.ts'
 import * as dryRuns from '../../src/store/batch/dry-runs.ts'
 import { pick, uuidBytes } from '../../src/store/binary.ts'
-import type { Db } from '../../src/store/pool.ts'
 import type { StoredReference } from '../../src/store/reference/source-references.ts'
 import * as references from '../../src/store/reference/source-references.ts'
 import * as cardPhases from '../../src/store/token/card-phases.ts'
@@ -52,7 +51,7 @@ export async function decideDryRun(
   const run = runOf(work.claims.jti)
   const version = await dryRuns.pinVersion(deps.store, run, deps.ring.cardPhase().writes[0] ?? 1)
   const creates = ofVersion(version, { prepared: others, plain: columns }, begun)
-  const { stored, known, ...found } = await findKnown(creates, deps.store, begun)
+  const { stored, known, ...found } = await findKnown(creates, begun, deps)
   const printsOf = (some: readonly PreparedCreate[]) => pinnedPrints(some, version, deps)
   const isLookedUp = lookedUp.get(run) === true
   const asked = uuidBytes([...printsOf(found.prepared).values()])
@@ -111,11 +110,11 @@ interface FoundCreates extends Creates {
 }
 
 /** Records whose cards have tokens, or whose owners have references, become objects. */
-async function findKnown({ prepared, plain }: Creates, db: Db, context: ChunkContext): Promise<FoundCreates> {
+async function findKnown({ prepared, plain }: Creates, context: ChunkContext, deps: Deps): Promise<FoundCreates> {
   const [stored, known, apart] = await Promise.all([
-    findByCards(db, cardsOf(prepared)),
-    references.findByOwners(db, ownersOf(prepared)),
-    plain && setKnownApart(plain, db, context),
+    findByCards(deps.store, cardsOf(prepared)),
+    references.findByOwners(deps.store, ownersOf(prepared)),
+    plain && setKnownApart(plain, context, deps),
   ])
   if (!apart) return { prepared, plain, stored, known }
   return {

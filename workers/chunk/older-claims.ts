@@ -8,7 +8,8 @@ import type { StoredReference } from '../../src/store/reference/source-reference
 import type { StoredToken } from '../../src/store/token/tokens.ts'
 import * as tokens from '../../src/store/token/tokens.ts'
 import { isLater } from '../../src/token/newest.ts'
-import { isOlderClaim, ownerKey } from '../../src/token/on-file.ts'
+import { isOlderClaim, type OwnerId, ownerKey } from '../../src/token/on-file.ts'
+import type { Giver } from '../../src/token/token.ts'
 import type { Deps } from '../deps.ts'
 import type { ChunkContext } from './chunk.ts'
 import { openClaims, ownersOf } from './claims.ts'
@@ -33,26 +34,18 @@ export async function openOlderClaims(
   { store, ring }: Pick<Deps, 'store' | 'ring'>,
 ): Promise<FoundOlder | undefined> {
   if (!isNewest(context.work.request)) return openEarlierLines(known, context, store)
-  const absent = ownersOf(prepared)
-    .map(ownerKey)
-    .filter(key => !known.has(key))
-    .map(key => ({ key, hashes: ring.ownerHashes(key) }))
-  const versions = ring.ownerVersions()
-  const [owned, releases] = await Promise.all([tokensOf(store, known), findReleases(store, absent, versions)])
+  const absent = ownersOf(prepared).filter(owner => !known.has(ownerKey(owner)))
+  const [owned, releases] = await Promise.all([tokensOf(store, known), openReleases(store, absent, ring)])
   const claims = openClaims(known, context)
   const cards = new Map([...stored.values()].map(row => [row.tokenId, row]))
   return {
     tokens: owned,
-    async check(db) {
-      const now = await findReleases(db, absent, versions)
-      if ([...now].some(([key, at]) => releases.get(key) !== at)) throw new LostRace('an owner was released meanwhile')
-    },
+    check: releases.check,
     find({ claim, giver, line }, cardToken) {
       if (!claim) return undefined
       const reference = claims.current(claim)
       if (!reference) {
-        const releasedAt = releases.get(ownerKey(claim.owner))
-        return releasedAt !== undefined && releasedAt >= giver[0] ? { tokenId: undefined, outdated: false } : undefined
+        return releases.isLate(claim.owner, giver) ? { tokenId: undefined, outdated: false } : undefined
       }
       const { tokenId } = reference
       if (tokenId === cardToken) return undefined
@@ -99,14 +92,31 @@ async function tokensOf(store: Store, known: ReadonlyMap<string, StoredReference
   return new Map(rows.map(row => [row.tokenId, row]))
 }
 
-/**
- * When each of these owners was released last, by key; ms since the epoch. Owners without a known release are left out.
- */
-async function findReleases(
+/** The releases of owners who have no reference. */
+export interface OwnerReleases {
+  /** Whether the owner was released at that time or later. */
+  isLate(owner: OwnerId, giver: Giver): boolean
+  /** After new references are written: throws LostRace if one of their owners came and was released meanwhile. */
+  check(db: Db): Promise<void>
+}
+
+export async function openReleases(
   db: Db,
-  absent: readonly released.SoughtHashes[],
-  versions: readonly number[],
-): Promise<Map<string, number>> {
-  const found = await released.find(db, absent, versions)
-  return new Map([...found].map(([key, { releasedAt }]) => [key, releasedAt]))
+  owners: readonly OwnerId[],
+  ring: Pick<Deps['ring'], 'ownerHashes' | 'ownerVersions'>,
+): Promise<OwnerReleases> {
+  const sought = owners.map(ownerKey).map(key => ({ key, hashes: ring.ownerHashes(key) }))
+  const versions = ring.ownerVersions()
+  const found = await released.find(db, sought, versions)
+  return {
+    isLate(owner, [time]) {
+      const release = found.get(ownerKey(owner))
+      return release !== undefined && release.releasedAt >= time
+    },
+    async check(again) {
+      const now = await released.find(again, sought, versions)
+      if ([...now].some(([key, { releasedAt }]) => found.get(key)?.releasedAt !== releasedAt))
+        throw new LostRace('an owner was released meanwhile')
+    },
+  }
 }

@@ -155,7 +155,7 @@ export async function decideCreates(
   const [storedOthers, knownOthers, apart] = await Promise.all([
     findByCards(deps.store, cardsOf(others)),
     references.findByOwners(deps.store, ownersOf(others)),
-    columns && setKnownApart(columns, deps.store, begun),
+    columns && setKnownApart(columns, begun, deps),
   ])
   const prepared = apart ? byLine(others, apart.prepared) : others
   const stored = apart ? new Map([...storedOthers, ...apart.stored]) : storedOthers
@@ -208,6 +208,7 @@ export async function decideCreates(
         throw error
       })
       await older?.check(db)
+      await apart?.releases?.check(db)
       const created = fresh && withoutLost(fresh.tokens, lostPlain)
       const made = [...first.created.filter(({ tokenId }) => !losers.has(tokenId)), ...first.relinked]
       countMisses(context.work.client.clientId, made, deps, created)

@@ -20,7 +20,6 @@ import {
   uuidBytes,
   uuidTexts,
 } from '../../../src/store/binary.ts'
-import type { Db } from '../../../src/store/pool.ts'
 import type { NewTokens } from '../../../src/store/token/new-tokens.ts'
 import * as tokens from '../../../src/store/token/tokens.ts'
 import { shownBin } from '../../../src/token/brand.ts'
@@ -38,10 +37,18 @@ import type { NewCard } from '../../networks.ts'
 import type { Work } from '../../work.ts'
 import type { ChunkContext } from '../chunk.ts'
 import type { PreparedCreate } from '../fold.ts'
+import { openReleases } from '../older-claims.ts'
 import type { AddedClaim } from '../save-claims.ts'
 import { giverOf, isNewest } from '../source-times.ts'
 import { type GiverOf, openPlainReader, type PlainReader } from './plain.ts'
-import { addedClaims, findReferences, ownersAt, placesOfKnownOwners, repeatedOwners } from './plain-owners.ts'
+import {
+  addedClaims,
+  findReferences,
+  ownersAt,
+  placesOfKnownOwners,
+  placesOfReleased,
+  repeatedOwners,
+} from './plain-owners.ts'
 import type { PlainRecords } from './records.ts'
 
 export interface PlainCreates {
@@ -238,9 +245,13 @@ const LOOKED_UP_ABOVE = 0.1
  * The records whose cards have tokens, or whose owners have references, are set apart: `stored` holds these tokens, by
  * card, `references` these references, by `ownerKey`. After a chunk of which few cards were known, this process looks up no
  * cards of the batch until an insert meets many known ones. Owners: see `findReferences`. A dry run, which inserts none, looks up
- * all.
+ * all. `releases`: of the other owners, in a batch with `newest`.
  */
-export async function setKnownApart(plain: PlainCreates, db: Db, context: ChunkContext) {
+export async function setKnownApart(
+  plain: PlainCreates,
+  context: ChunkContext,
+  { store: db, ring }: Pick<Deps, 'store' | 'ring'>,
+) {
   const { records, prints, order } = plain
   const { request } = context.work
   const batch = context.batch && String(context.batch.batchNo)
@@ -249,20 +260,21 @@ export async function setKnownApart(plain: PlainCreates, db: Db, context: ChunkC
   const isLookedUp = order.length > 0 && (mustLookUp || (knownParts.get(batch)?.part ?? 1) > LOOKED_UP_ABOVE)
   const [rows, known] = await Promise.all([
     isLookedUp ? tokens.findByCards(db, pick(prints, order)) : [],
-    findReferences(db, ownersAt(records, order), batch),
+    // Whether an owner has a reference decides whether a release of him counts.
+    findReferences(db, ownersAt(records, order), isNewest(request) ? undefined : batch),
   ])
   const ofKnownCards = placesOf(
     rows.flatMap(({ cards }) => cards),
     plain,
   )
   if (isLookedUp && batch !== undefined) knownParts.set(batch, { part: ofKnownCards.length / order.length })
-  const { plain: rest, prepared } = setApart(
-    plain,
-    new Set([...ofKnownCards, ...placesOfKnownOwners(records, order, known)]),
-    context,
-  )
+  const set = new Set([...ofKnownCards, ...placesOfKnownOwners(records, order, known)])
+  const left = order.filter(place => !set.has(place))
+  const releases = isNewest(request) ? await openReleases(db, ownersAt(records, left), ring) : undefined
+  if (releases) for (const place of placesOfReleased(records, left, releases)) set.add(place)
+  const { plain: rest, prepared } = setApart(plain, set, context)
   const facts = prepared.map(one => one.facts)
-  return { plain: rest, prepared, stored: matchCards(rows, facts), references: known }
+  return { plain: rest, prepared, stored: matchCards(rows, facts), references: known, releases }
 }
 
 /** The tokens that plain records make. */

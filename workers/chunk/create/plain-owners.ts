@@ -5,6 +5,7 @@ import type { Db } from '../../../src/store/pool.ts'
 import type { StoredReference } from '../../../src/store/reference/source-references.ts'
 import * as references from '../../../src/store/reference/source-references.ts'
 import { type Claim, type OwnerId, ownerKey } from '../../../src/token/on-file.ts'
+import type { OwnerReleases } from '../older-claims.ts'
 import type { AddedClaim } from '../save-claims.ts'
 import type { PlainRecords } from './records.ts'
 
@@ -49,6 +50,18 @@ function keyOf(claim: Claim | undefined): string | undefined {
   return claim && ownerKey(claim.owner)
 }
 
+/** Those of these places whose owners were released later than the record was given. */
+export function placesOfReleased(
+  { claims, givers }: PlainRecords,
+  places: readonly number[],
+  releases: OwnerReleases,
+): number[] {
+  return places.filter(place => {
+    const [claim, giver] = [claims[place], givers[place]]
+    return claim !== undefined && giver !== undefined && releases.isLate(claim.owner, giver)
+  })
+}
+
 /** The owners of the records at these places. */
 export function ownersAt({ claims }: PlainRecords, places: readonly number[]): OwnerId[] {
   return places.flatMap(place => claims[place]?.owner ?? [])
@@ -65,12 +78,12 @@ export function placesOfKnownOwners(
 
 /** The claims on new tokens. `tokenIds`: of the records at these places. */
 export function addedClaims(
-  { claims, lines }: PlainRecords,
+  { claims, lines, givers }: PlainRecords,
   places: readonly number[],
   tokenIds: readonly string[],
 ): AddedClaim[] {
   return places.flatMap((place, index) => {
     const claim = claims[place]
-    return claim ? { line: lines[place] ?? 0, claim, tokenId: tokenIds[index] ?? '' } : []
+    return claim ? { line: lines[place] ?? 0, claim, tokenId: tokenIds[index] ?? '', giver: givers[place] } : []
   })
 }

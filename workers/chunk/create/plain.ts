@@ -83,8 +83,7 @@ export function openPlainReader(
     sourceTime?: unknown,
   ): boolean => {
     if (!card || !isPlainReference(reference ?? '', card.pan)) return false
-    // In a batch with `newest` an owner may have been released later than the record was given: the rules decide.
-    const giver = giverOf && !claim ? giverOf(line, sourceTime) : undefined
+    const giver = giverOf?.(line, sourceTime)
     if (giverOf ? !giver : sourceTime !== undefined) return false
     if (giver) records.givers.push(giver)
     putCard(records, records.lines.length, card)
