@@ -82,7 +82,7 @@ class GatewayTest(unittest.TestCase):
                 if case["same"]:
                     self.assertEqual(self.client.create_token(case["second"], idempotency_key=key), first)
                     continue
-                with self.assertRaisesRegex(HttpError, "jti_reused. Nothing was done: change what is named"):
+                with self.assertRaisesRegex(HttpError, "jti_reused .*Nothing was done: change what is named"):
                     self.client.create_token(case["second"], idempotency_key=key)
 
     def test_signs_in_by_the_client_s_own_key(self) -> None:
@@ -119,7 +119,7 @@ class GatewayTest(unittest.TestCase):
         ended = self.client.operation_end(receipts[0])
         self.assertEqual([ended["status"], ended["record"]], ["SUCCEEDED", made])
         self.assertEqual(self.client.operation(receipts[0])["status"], "SUCCEEDED")
-        with self.assertRaisesRegex(HttpError, "400 body.encrypted_card: pan_luhn. Nothing was done"):
+        with self.assertRaisesRegex(HttpError, "400 body.encrypted_card: pan_luhn .*Nothing was done"):
             self.client.create_token({"card": {**card(7), "cardNumber": "4111111111111112"}}, respond_async=True)
 
     def test_refuses_a_cvv_and_sends_nothing(self) -> None:
@@ -184,7 +184,7 @@ class GatewayTest(unittest.TestCase):
         with self.assertRaisesRegex(BatchError, "isn't the one of the checkpoint"):
             other: BatchCheckpoint = {"batch_id": "l", "records": size, "parts": 1}
             list(self.client.batch(records, kind="token-create", batch_id="l", checkpoint=other))
-        with self.assertRaisesRegex(BatchError, "record 1: on_file can't be said over HTTP"):
+        with self.assertRaisesRegex(BatchError, "record 1: on_file .* can't be said over HTTP"):
             list(self.client.batch([{"card": card(1), "on_file": {}}], kind="token-create", batch_id="l"))
         with self.assertRaisesRegex(BatchError, "policy.relink: this can't be said over HTTP"):
             self.client.batch(records, kind="token-create", batch_id="l", policy={"relink": "true"})

@@ -173,12 +173,13 @@ describeOnRedis('a list as a batch', engine => {
   it('says of each member that HTTP has no row for', async () => {
     const record = { ...recordOf(0, 0), on_file: { provider: 'acme', card_id: 'k-1' } }
     const sent = all(overHttp({ kind: 'token-create', batchId: 'owners' }, [record]))
-    await expect(sent).rejects.toThrow("record 1: on_file can't be said over HTTP; send the batch over the queues")
+    await expect(sent).rejects.toThrow(/record 1: on_file .* can't be said over HTTP; .*send the batch over the queues/)
   })
 
-  it('changes tokens one chunk after the other', async () => {
+  it('changes tokens', async () => {
     const made = await all(overQueues({ kind: 'token-create', batchId: 'to-change' }, listOf(200_000, 40)))
     const ids = made.flatMap(({ result }) => (result.outcome === 'CREATED' ? [String(result.reuse_token)] : []))
+    expect(ids).toHaveLength(40)
     const records = ids.map(id => ({ id, action: 'SUSPEND' as const }))
     const ended: Ended<BatchRecord<'token-lifecycle'>>[] = []
     for await (const one of overQueues({ kind: 'token-lifecycle', batchId: 'suspend' }, records)) ended.push(one)
