@@ -3,6 +3,7 @@ import type { Asked } from './case/asked.ts'
 import { bareLoop, decryption, encryptedFile, knownCards, wholeFile } from './case/files.ts'
 import { insertRate } from './case/growing.ts'
 import { ingestedLines } from './case/ledger.ts'
+import { listOverHttp, listOverQueues } from './case/lists.ts'
 import { putsAlone, putsBesideMigration, putsBesideSubmit } from './case/puts.ts'
 import { schemeTokens, schemeTokensOneBusy } from './case/scheme.ts'
 import { createdSingly, lifecycleJobs, putRate, submitted } from './case/single.ts'
@@ -31,5 +32,7 @@ export const CASES: Readonly<Record<string, Case>> = {
   m: { about: 'migrate --again of a file whose cards are all known ÷ its first migration', run: knownCards },
   n: { about: 'single creates through submit ÷ (e)', run: submitted },
   o: { about: 'ingest transactions ÷ COPY', run: ingestedLines },
+  q: { about: 'client.batch of a list over the queues ÷ (a) of the same cards', run: listOverQueues },
+  r: { about: 'the same over HTTP', run: listOverHttp },
   p: { about: 'inserts into a store of --tokens ÷ into one of 100,000 (takes long)', run: insertRate },
 }

@@ -29,9 +29,8 @@ interface Sender {
   put(body: string): Promise<{ ms: number; status: number }>
 }
 
-/** Starts interactive workers and a gateway. */
-export async function openSender(installation: Installation): Promise<Sender> {
-  await startInteractiveWorkers(installation)
+/** Starts a gateway; returns its URL. */
+export async function startGateway(installation: Installation): Promise<string> {
   const port = 20_000 + Math.floor(Math.random() * 10_000)
   const gateway = startCommand(['gateway'], {
     env: { ...installation.env, TOKENMILL_HTTP_PORT: String(port) } as Record<string, string>,
@@ -45,6 +44,13 @@ export async function openSender(installation: Installation): Promise<Sender> {
     if ((await fetch(`${url}/readyz`).catch(() => undefined))?.ok) break
     if (Date.now() - began > 20_000) throw new Error(`the gateway does not answer: ${gateway.stderr()}`)
   }
+  return url
+}
+
+/** Starts interactive workers and a gateway. */
+export async function openSender(installation: Installation): Promise<Sender> {
+  await startInteractiveWorkers(installation)
+  const url = await startGateway(installation)
   const client = await installation.connect({ replyTo: 'put' })
   const { user_id, api_key } = JSON.parse(await readFile(installation.clientFile, 'utf8')) as Record<
     'user_id' | 'api_key',
