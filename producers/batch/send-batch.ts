@@ -9,14 +9,14 @@ import type { RecordResult } from '../../src/job/outcome.ts'
 import type { PublicCaptureKey } from '../../src/vault/capture/encrypt.ts'
 import { type RecordForm, sendInForm } from '../client/in-form.ts'
 import type { Client } from '../client/interface.ts'
-import { cutRows, type RowChunk } from '../rows/chunks.ts'
+import { chunkIn, cutRows, type RowChunk } from '../rows/chunks.ts'
 import type { Row } from '../rows/record.ts'
 import type { BatchPlan } from '../token-batch.ts'
 import { BatchError, refusedChunk } from './batch-error.ts'
 import { type Piece, sendInOrder } from './in-order.ts'
 import type { BatchOptions, BatchRecord, Ended } from './interface.ts'
 import { rowOf } from './records.ts'
-import { chunkIn, sendChunk } from './send-chunk.ts'
+import { sendChunk } from './send-chunk.ts'
 
 export interface BatchDeps {
   client: Pick<Client, 'clientId' | 'call'>

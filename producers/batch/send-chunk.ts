@@ -1,12 +1,9 @@
 // Sends one chunk of a batch and awaits its answer, for whoever has cut the chunk out of a file or of a list.
 import { isRefusal } from '../../src/errors.ts'
 import type { Result } from '../../src/job/answer/result.ts'
-import { type BlockForm, columnLines } from '../../src/job/record-columns.ts'
 import { untilSent } from '../client/bulk.ts'
 import { RefusedError } from '../client/errors.ts'
 import type { Client } from '../client/interface.ts'
-import type { RowChunk } from '../rows/chunks.ts'
-import { jsonOf } from '../rows/column-record.ts'
 import { type BatchPlan, type Chunk, tokenBatch } from '../token-batch.ts'
 
 export interface ChunkOptions {
@@ -15,13 +12,6 @@ export interface ChunkOptions {
   resultColumns: boolean
   /** Ends the wait for a queue server that is away. */
   stop: AbortSignal
-}
-
-/** The rows to be sent, in a form. */
-export function chunkIn(form: BlockForm, { rows }: RowChunk): Pick<Chunk, 'lines' | 'form' | 'records'> {
-  const sent = rows.filter(({ skipped }) => skipped === undefined)
-  if (form === 'rows') return { lines: sent.map(jsonOf) }
-  return { lines: columnLines(sent.map(({ columns, json }) => columns ?? json)), form, records: sent.length }
 }
 
 /**

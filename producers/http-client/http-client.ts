@@ -33,7 +33,9 @@ const ANSWER_MS = 120_000
 const CAPTURE_KEYS_MS = 86_400_000
 /** After this time a batch that couldn't be sent isn't sent again. */
 const UPLOAD_MS = 600_000
-const POLL_MS = 1_000
+/** Between two questions whether something has ended: longer each time. */
+const POLL_MS = 100
+const POLL_MS_MAX = 1_000
 /** How long something that takes as long as it takes is awaited without `timeoutMs`: longer than any job may wait. */
 const END_MS_MAX = 8 * 86_400_000
 
@@ -113,7 +115,7 @@ export async function openHttpClient(options: HttpOptions, { clock, log }: Aroun
       const found = await operation(receiptId, { timeoutMs: until.left() })
       if (found.status === 'SUCCEEDED') return found
       if (found.status === 'FAILED') throw failedOperation(found)
-      await until.pause(requests, POLL_MS, `operation ${receiptId}`)
+      await until.pause(requests, `operation ${receiptId}`)
     }
   }
   const cardPath = (id: string, more = '') => `${CARD}/${segmentOf('id', id)}${more}`
@@ -175,7 +177,7 @@ export async function openHttpClient(options: HttpOptions, { clock, log }: Aroun
         const batch = await client.batchState(batchId, { timeoutMs: until.left() })
         given.onProgress?.(batch)
         if (batch.finished) return batch
-        await until.pause(requests, POLL_MS, `batch ${batchId}`)
+        await until.pause(requests, `batch ${batchId}`)
       }
     },
     async *batchResults(batchId, given = {}) {
@@ -196,7 +198,7 @@ export async function openHttpClient(options: HttpOptions, { clock, log }: Aroun
         const asked: Asked = { method: 'GET', path, streams: true, timeoutMs: given.timeoutMs }
         const answer = await requests.send(asked).catch(unlessPending)
         if (answer) return checked(answer)
-        await until.pause(requests, POLL_MS, `report ${reportUid}`)
+        await until.pause(requests, `report ${reportUid}`)
       }
     },
 
@@ -236,11 +238,13 @@ function baseUrlOf(given: string): string {
 
 function deadline(clock: Clock, timeoutMs: number) {
   const endsAt = clock() + timeoutMs
+  let ms = POLL_MS
   return {
     left: () => Math.max(endsAt - clock(), 1),
-    async pause(requests: Requests, ms: number, what: string): Promise<void> {
+    async pause(requests: Requests, what: string): Promise<void> {
       if (clock() + ms >= endsAt) throw new WaitError(what, timeoutMs)
       await requests.pause(ms)
+      ms = Math.min(2 * ms, POLL_MS_MAX)
     },
   }
 }

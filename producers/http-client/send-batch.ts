@@ -9,7 +9,7 @@ import type { HttpClient } from './interface.ts'
 
 type Sender = Pick<HttpClient, 'submitBatch' | 'batchEnd' | 'batchResults'>
 
-const IN_FLIGHT = 3
+const IN_FLIGHT = 6
 /** Records of a part: few enough that a part fits into the memory of both sides and into any gateway's limit. */
 const PART_RECORDS = 10_000
 

@@ -1,6 +1,6 @@
 // Cuts rows into chunks. The same rows and size always give the same chunks, so that a chunk's number means the same
 // rows in every run.
-import { rowUnits } from '../../src/job/record-columns.ts'
+import { type BlockForm, columnLines, rowUnits } from '../../src/job/record-columns.ts'
 import { CHUNK } from '../../src/job/token-batch.ts'
 import { jsonOf } from './column-record.ts'
 import { refusePanLookalikes } from './pan-lookalikes.ts'
@@ -15,6 +15,16 @@ export interface RowChunk {
   rows: Row[]
   /** This is the last chunk of the file. If only skipped rows follow, no sent chunk is marked as the last. */
   isLast: boolean
+}
+
+/** The rows to be sent, in a form. */
+export function chunkIn(
+  form: BlockForm,
+  { rows }: Pick<RowChunk, 'rows'>,
+): { lines: string[]; form?: BlockForm; records?: number } {
+  const sent = rows.filter(({ skipped }) => skipped === undefined)
+  if (form === 'rows') return { lines: sent.map(jsonOf) }
+  return { lines: columnLines(sent.map(({ columns, json }) => columns ?? json)), form, records: sent.length }
 }
 
 /** A chunk holds at most this many times `size` rows, counting skipped ones. */

@@ -39,13 +39,9 @@ export type OnOrphan = (typeof ON_ORPHAN)[number]
 /** The form of the name of a migration of several files. */
 export const MIGRATION_NAME = /^[A-Za-z0-9._-]{1,64}$/
 
-/**
- * Bounds of a chunk of records: how many records, how many bytes. `recordsOverHttp`: how many records a chunk has in a batch
- * over HTTP.
- */
+/** Bounds of a chunk of records: how many records, how many bytes. */
 export const CHUNK = {
   recordsDefault: 1000,
-  recordsOverHttp: 500,
   recordsMax: 1000,
   bytesMax: 3 * 1024 * 1024,
   lineBytesMax: 65_536,

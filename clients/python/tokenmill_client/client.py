@@ -34,7 +34,9 @@ _ANSWER_SECONDS = 120.0
 _CAPTURE_KEYS_SECONDS = 86_400.0
 # After this time a batch that couldn't be sent isn't sent again.
 _UPLOAD_SECONDS = 600.0
-_POLL_SECONDS = 1.0
+# Between two questions whether something has ended: longer each time.
+_POLL_SECONDS = 0.1
+_POLL_SECONDS_MAX = 1.0
 # How long something that takes as long as it takes is awaited without `timeout`: longer than any job may wait.
 _END_SECONDS_MAX = 8 * 86_400.0
 _IN_FLIGHT = 3
@@ -502,14 +504,16 @@ class _Wait:
         self._what = what
         self._timeout = _END_SECONDS_MAX if timeout is None else timeout
         self._ends_at = time.monotonic() + self._timeout
+        self._seconds = _POLL_SECONDS
 
     def left(self) -> float:
         return max(self._ends_at - time.monotonic(), 0.001)
 
     def pause(self, transport: Transport) -> None:
-        if self.left() <= _POLL_SECONDS:
+        if self.left() <= self._seconds:
             raise WaitError(self._what, self._timeout)
-        transport.pause(_POLL_SECONDS)
+        transport.pause(self._seconds)
+        self._seconds = min(2 * self._seconds, _POLL_SECONDS_MAX)
 
 
 def _base_url_of(given: str) -> SplitResult:

@@ -2,6 +2,8 @@
 // the body.
 import { randomBytes, randomUUID } from 'node:crypto'
 import { type Refusal, refuse } from '../../../src/errors.ts'
+import type { RecordKind } from '../../../src/job/choices.ts'
+import type { BlockForm } from '../../../src/job/record-columns.ts'
 import { batchLayout, CHUNK, type ON_CONFLICT, type ON_EXPIRED } from '../../../src/job/token-batch.ts'
 import type { BatchQuery } from '../../http/messages/batches.ts'
 import { batchIdOf } from '../server/idempotency-key.ts'
@@ -40,10 +42,16 @@ function nameOf(idempotencyKey: string | undefined): string {
 
 /** The fields that all chunks of the batch have in common, in a fixed order. */
 export function layoutOf({ recordKind, tokenScope, policy }: BatchRequest): Record<string, unknown> {
-  return batchLayout({
+  const request = {
     record_kind: recordKind,
     token_scope: tokenScope,
-    chunk_records: CHUNK.recordsOverHttp,
+    chunk_records: CHUNK.recordsDefault,
     policy,
-  })
+  }
+  return batchLayout(request, formOf(recordKind))
+}
+
+/** The form of the chunks. */
+export function formOf(recordKind: RecordKind): BlockForm {
+  return recordKind === 'token-create' ? 'columns' : 'rows'
 }

@@ -17,14 +17,14 @@ import * as chunks from '../../../src/store/batch/intake-chunks.ts'
 import type { PublicCaptureKey } from '../../../src/vault/capture/encrypt.ts'
 import type { CurrentKey } from '../../../src/vault/ring/held-keys.ts'
 import { withReload } from '../../../src/vault/ring/reload.ts'
-import { cutRows, type RowChunk } from '../../rows/chunks.ts'
+import { chunkIn, cutRows, type RowChunk } from '../../rows/chunks.ts'
 import { readPlainRows } from '../../rows/rows.ts'
 import { tokenBatch } from '../../token-batch.ts'
 import type { Caller } from '../app.ts'
 import type { GatewayDeps } from '../deps.ts'
 import { mustJudgeRows, rowsRefusal } from './access.ts'
 import type { Meter, Metered } from './body.ts'
-import { type BatchRequest, layoutOf } from './query.ts'
+import { type BatchRequest, formOf, layoutOf } from './query.ts'
 
 export type ReceiveDeps = Pick<
   GatewayDeps,
@@ -94,7 +94,7 @@ export async function receive(
           entityId,
           recordKind,
           tokenScope,
-          chunkRecords: CHUNK.recordsOverHttp,
+          chunkRecords: CHUNK.recordsDefault,
           layout,
           acceptedAt,
           extent: { ...read, rows: read.records, name: null, sha256: null },
@@ -170,8 +170,9 @@ async function storeChunks(
   const stopTouching = every(TOUCH_MS, () => intake.touch(deps.store, intakeNo), { log: deps.log })
   const read = { records: 0, chunks: 0 }
   try {
-    const rows = readPlainRows(metered.bytes, { format, recordKind: batch.recordKind })
-    for await (const chunk of cutRows(rows, CHUNK.recordsOverHttp, { stored: true })) {
+    const { recordKind } = batch
+    const rows = readPlainRows(metered.bytes, { format, recordKind, inColumns: formOf(recordKind) === 'columns' })
+    for await (const chunk of cutRows(rows, CHUNK.recordsDefault, { stored: true })) {
       const refusal = mustJudge ? rowsRefusal(caller, batch.recordKind, chunk.rows, deps) : undefined
       if (refusal) return refusal
       await chunks.insert(deps.store, { intakeNo, ...(await sealChunk(caller, batch, chunk, storing, deps)) })
@@ -200,10 +201,10 @@ async function sealChunk(
     dryRun,
     captureKey,
     acceptedAt: acceptedAt / 1000,
-    chunkRecords: CHUNK.recordsOverHttp,
+    chunkRecords: CHUNK.recordsDefault,
   }
   assert(number !== undefined, 'a row of a body is sent, whatever it is')
-  const ask = await tokenBatch(signingKey.clientId, plan, { number, lines: rows.map(row => row.json) })
+  const ask = await tokenBatch(signingKey.clientId, plan, { number, ...chunkIn(formOf(recordKind), { rows }) })
   assert(!isRefusal(ask), 'a chunk has its form')
   const options = { jti: ask.jti, expiresInMs: expiresAt - clock(), listens: false }
   const signed = await requestReply.sign(caller, 'token-batch', ask.request, options)

@@ -179,7 +179,7 @@ describeOnRedis('a list as a batch', engine => {
   it('changes tokens', async () => {
     const made = await all(overQueues({ kind: 'token-create', batchId: 'to-change' }, listOf(200_000, 40)))
     const ids = made.flatMap(({ result }) => (result.outcome === 'CREATED' ? [String(result.reuse_token)] : []))
-    expect(ids).toHaveLength(40)
+    expect(countsOf(made)).toEqual({ CREATED: 40 })
     const records = ids.map(id => ({ id, action: 'SUSPEND' as const }))
     const ended: Ended<BatchRecord<'token-lifecycle'>>[] = []
     for await (const one of overQueues({ kind: 'token-lifecycle', batchId: 'suspend' }, records)) ended.push(one)

@@ -10,8 +10,8 @@ import { until } from '../../../support/until.ts'
 import { type Caller, openGatewayFor } from '../bundle.ts'
 
 const BATCHES = '/oidc/api/v2/batches'
-/** One chunk of 500, and one of 10. */
-const ROWS = 510
+/** One chunk of 1,000, and one of 10. */
+const ROWS = 1_010
 
 describeStore('a failed chunk of a batch over HTTP', engine => {
   let installation: Installation
@@ -53,8 +53,8 @@ when (new.jti like 'retried-%' and new.chunk = 1) execute function tokenmill.fai
       body: `reference,card_number,expiry_month,expiry_year\n${Array.from({ length: ROWS }, row).join('')}`,
     })
     expect(posted.status).toBe(202)
-    await shows({ CREATED: 500, FAILED: 10 })
-    expect(await outcomes()).toEqual({ CREATED: 500, FAILED: 10 })
+    await shows({ CREATED: 1_000, FAILED: 10 })
+    expect(await outcomes()).toEqual({ CREATED: 1_000, FAILED: 10 })
 
     const copies = () => failedList(installation.queues, 'token-batch')
     const [copy] = await until(async () => (await copies()).length === 1 && copies(), { what: 'the copy' })
