@@ -74,7 +74,7 @@ where s.token_scope = k.token_scope returning 'scope ' || s.token_scope as name`
     const out = join(installation.dataDir, 'webhook.csv')
     await store.query({
       text: `insert into tokenmill.process (process_id, role, host, version, connections, keys, seen_at)
-values ('00000000-0000-4000-8000-00000000000a', 'bulk', 'slow-host', '0.4.0', 1, '{webhook/1}', now() + interval '1 hour')`,
+values ('00000000-0000-4000-8000-00000000000a', 'bulk', 'slow-host', '1.0.0', 1, '{webhook/1}', now() + interval '1 hour')`,
     })
     const words = ['key', 'compromise', 'webhook', '--yes', '--out', out]
     const killed = startCommand(words, { env: installation.env as Record<string, string> })
@@ -137,7 +137,7 @@ select gen_random_uuid(), gen_random_uuid(), '', 1 from generate_series(1, 1000)
     const { store } = installation.vault
     await store.query({
       text: `insert into tokenmill.process (process_id, role, host, version, connections, keys, seen_at)
-values ('00000000-0000-4000-8000-00000000000b', 'bulk', 'slower-host', '0.4.0', 1, '{owner/1}', now() + interval '1 hour')`,
+values ('00000000-0000-4000-8000-00000000000b', 'bulk', 'slower-host', '1.0.0', 1, '{owner/1}', now() + interval '1 hour')`,
     })
     const rotating = startCommand(['key', 'rotate', 'owner'], { env: installation.env as Record<string, string> })
     await rotating.line(/Waiting for 1 process to load it: slower-host/, { stream: 'stderr' })

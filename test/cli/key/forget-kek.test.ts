@@ -180,7 +180,7 @@ describeStore('key-encryption keys', engine => {
         processId: randomUUID(),
         role: 'bulk',
         host: 'attic',
-        version: '0.4.0',
+        version: '1.0.0',
         connections: 1,
       } as const
       await processes.see(store, { ...process, kinds: [], features: [], keys: ['seal/1'] })

@@ -39,7 +39,7 @@ select 'm-' || n, decode(repeat('00', 60), 'hex'), 1 from generate_series(1, 500
   it('says how slow the slowest live worker is, and nothing of those that say nothing', async () => {
     const about = {
       host: 'h',
-      version: '0.4.0',
+      version: '1.0.0',
       kinds: ['token-create'],
       features: [],
       connections: 1,

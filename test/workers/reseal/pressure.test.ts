@@ -30,7 +30,7 @@ describeStore('a re-encryption beside slow jobs', engine => {
   it('goes slower, says why, and ends', async () => {
     const { vault, session } = installation
     const turned = await turnKey(vault, 'seal')
-    const busy = { host: 'busy', version: '0.4.0', kinds: ['token-create'], features: [], connections: 1 }
+    const busy = { host: 'busy', version: '1.0.0', kinds: ['token-create'], features: [], connections: 1 }
     const worker = { ...busy, role: 'interactive', keys: turned.ring.names() } as const
     await processes.see(vault.store, { ...worker, processId: randomUUID(), workMs: 251 })
     await beginReseal(vault.store, 'seal', BY)
