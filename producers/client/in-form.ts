@@ -42,9 +42,13 @@ function isRepeat(result: Result): boolean {
   return codeOf(result, 'body.jti') === 'jti_reused'
 }
 
-/** Whether a worker that doesn't know the form refused the chunk: it counted the lines, or doesn't know the member `columns`. */
+/**
+ * Whether a worker that doesn't know the form refused the chunk: it knows neither the form's name nor all of its columns, it
+ * counted the lines, or it doesn't know the member `columns`.
+ */
 function isUnknown(result: Result): boolean {
-  return codeOf(result, 'body.request.block') === 'block_records' || codeOf(result, 'body.columns') === 'field_unknown'
+  const block = codeOf(result, 'body.request.block')
+  return block === 'field_format' || block === 'block_records' || codeOf(result, 'body.columns') === 'field_unknown'
 }
 
 /** Whether the refusal may be due to the form: the chunk was done in the other form, or the batch has the other form. */

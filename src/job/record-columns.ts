@@ -1,8 +1,8 @@
 // The records of a chunk in columns: the form of a block whose first line holds all records that are nothing but a card in
 // clear, as arrays, and whose other lines are the other records, as in a block of rows. The protected header of the block
-// says which form it has; a worker that doesn't know it reads the lines as rows and refuses the chunk, because their number
-// is wrong. The text is canonical: the same records have one text, because a receipt recognises a repeated chunk by it.
-// Workers check the records; nothing is refused here but a text of another form.
+// says which form it has; a worker that doesn't know the form, or one of the columns, refuses the chunk. The text is
+// canonical: the same records have one text, because a receipt recognises a repeated chunk by it. Workers check the
+// records; nothing is refused here but a text of another form.
 import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
 

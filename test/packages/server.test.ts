@@ -6,9 +6,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { freePorts } from '../ops/free-ports.ts'
 import { COUNT_FILES, FILES_MAX } from '../support/count-files.ts'
 import { freshDatabase } from '../support/postgres.ts'
-import type { Child } from '../support/process.ts'
+import { type Child, startCommand } from '../support/process.ts'
+import { testPan } from '../support/test-pan.ts'
 import { until } from '../support/until.ts'
 import { type InstalledServer, installServer } from './installed-server.ts'
+import { LATER_RELEASES, laterRelease } from './later-release.ts'
 
 const CARDS = `reference,card_number,expiry_month,expiry_year,cardholder_name
 cust-1,4111111111111111,12,2030,ANNA MEYER
@@ -117,6 +119,41 @@ describe('the installed server', () => {
     expect(second.code, second.stderr).toBe(0)
     expect(second.stdout).not.toContain('0001-baseline')
     await database.drop()
+  })
+
+  it('serves senders of a later release: ignores an optional member, and takes rows for columns that it does not know', async () => {
+    const cwd = server.folder('later')
+    const database = await freshDatabase({ empty: true })
+    const env = { DATABASE_URL: database.url, TOKENMILL_KEK_FILE: join(cwd, 'kek'), TOKENMILL_METRICS_PORT: '0' }
+    const entity = '6a1f6f0e-3a52-4c3b-9a57-0c1d2e3f4a5b'
+    const roles = ['--roles', 'TOKEN_WRITE']
+    for (const words of [
+      ['schema', 'upgrade', '--make-kek', env.TOKENMILL_KEK_FILE],
+      ['scope', 'add', '--entity', entity],
+      ['client', 'add', 'shop', '--entity', entity, ...roles, '--out', 'shop'],
+    ]) {
+      const { code, stderr } = await run(words, cwd, env)
+      expect(code, stderr).toBe(0)
+    }
+    const workers = server.start(['workers'], { cwd, env: { TOKENMILL_PROCESSES: '1', ...env } })
+    await workers.line(/all worker processes work/, { stream: 'stderr' })
+
+    for (const [index, change] of LATER_RELEASES.entries()) {
+      const file = `later-${index}.csv`
+      const rows = Array.from({ length: 2 }, (_, row) => `cust-${row},${testPan(2 * index + row)},12,2049,ANNA MEYER`)
+      writeFileSync(join(cwd, file), [CARDS.split('\n')[0], ...rows, ''].join('\n'))
+      const sender = startCommand(['migrate', file, '--client', 'shop/client.json'], {
+        cwd,
+        env: { ...env, REDIS_URL: undefined, NODE_OPTIONS: `--import=${laterRelease(change)}` },
+      })
+      const { code } = await sender.exit
+      expect(code, `${change}: ${sender.stderr()}`).toBe(0)
+      expect(sender.stderr()).toMatch(/^as rows \{"body\.request\.block":.*"field_format"/m)
+      expect(readFileSync(join(cwd, `${file}.results.csv`), 'utf8').match(/,CREATED,/g)).toHaveLength(2)
+    }
+    workers.signal('SIGTERM')
+    await workers.exit
+    await database.drop({ force: true })
   })
 
   it('starts every role, and again each process of it that is killed', async () => {

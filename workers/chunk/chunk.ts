@@ -89,7 +89,7 @@ export async function openChunk(
   if (isRefusal(opened))
     return opened.reason === 'alias_unknown' ? refuse('alias_unknown', 'body.request.block.public_key_alias') : opened
   captureUse.note(opened.keyId, client.clientId)
-  return blockFormOf(block) ? opened.plaintext : refuse('block_undecryptable', 'body.request.block')
+  return blockFormOf(block) ? opened.plaintext : refuse('field_format', 'body.request.block')
 }
 
 /** The form of a block; `rows` if its header names none that is known. */

@@ -201,6 +201,7 @@ describe('a chunk', () => {
     for (const [field, code] of [
       ['body.jti', 'jti_reused'],
       ['body.request.batch_id', 'batch_layout'],
+      ['body.request.block', 'field_format'],
       ['body.request.block', 'block_records'],
       ['body.columns', 'field_unknown'],
     ] as const) {
