@@ -1,4 +1,5 @@
 // Only src/store uses tokenmill's tables, and each table is written by one file. The test searches the SQL in the code.
+import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -9,6 +10,20 @@ import { expectNone, isWithin, product, root, withoutComments } from './tree.ts'
 const MIGRATIONS = join(root, 'src/store/migrations')
 /** The queue uses BullMQ's schema, and src/embedded administers its server; neither may name a table of tokenmill. */
 const OTHER_SQL = ['src/queue', 'src/embedded']
+
+/** What 1.0.0 makes, by file: the first digits of SHA-256 of its statements, without comments and line ends. */
+const BASELINE: Readonly<Record<string, string>> = {
+  audit: '3ff2b3b8b8679dad',
+  console: '9b5c30943cdc4e4d',
+  core: '10ba3304f9c1252a',
+  keys: '53afbc3f32e6028a',
+  ledger: 'b4a33ee0928d8cca',
+  networks: 'ef61fc8c37d9df95',
+  operate: '33b4433fb1a5fc70',
+  reports: 'fa07d69f3844a5f2',
+  'sign-off': 'beca44f3b991fb4a',
+  'three-ds': 'ee619ea19d30420a',
+}
 
 const STATEMENT =
   /['"`]\s*(select\b|insert\s+into\b|update\s+\w+(\.\w+)?\s+(as\s+\w+\s+)?set\b|delete\s+from\b|truncate\b|with\s+\w+\s+as\b)/i
@@ -156,6 +171,17 @@ it('workers and producers read a scope where its code is checked', () => {
 })
 
 describe('a migration', () => {
+  it('comes behind those of 1.0.0, which stay as they are: there are databases made by them', () => {
+    const folder = join(MIGRATIONS, '0001-baseline')
+    const files = readdirSync(folder).filter(name => name.endsWith('.sql'))
+    expect(files).not.toEqual([])
+    for (const name of files) {
+      const statements = readFileSync(join(folder, name), 'utf8').replace(/--.*$/gm, '').replace(/\s+/g, ' ').trim()
+      const digest = createHash('sha256').update(statements).digest('hex').slice(0, 16)
+      expect([name, digest]).toEqual([name, BASELINE[name.replace('.sql', '')]])
+    }
+  })
+
   it('is in the list of those that are run, in the order of its number', () => {
     expect(LISTED).toEqual(readdirSync(MIGRATIONS).sort())
   })
