@@ -56,7 +56,7 @@ describeOnRedis('the example of an upstream system in Node', engine => {
     const other = JSON.stringify({ cardNumber: testPan(2), expiryMonth: 12, expiryYear: 2034 })
     expect(await run(['order.mjs', '1001'], http(), other)).toMatchObject({
       code: 1,
-      err: expect.stringContaining('jti_reused. Nothing was done: change what is named'),
+      err: expect.stringContaining('change what is named, and send it as a new request'),
     })
   })
 

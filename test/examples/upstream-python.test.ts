@@ -55,7 +55,7 @@ describe.skipIf(missingPython().length > 0)('the example of an upstream system i
       const other = JSON.stringify({ cardNumber: testPan(2), expiryMonth: 12, expiryYear: 2034 })
       expect(await run(['order.py', '1001'], other)).toMatchObject({
         code: 1,
-        err: expect.stringContaining('jti_reused. Nothing was done: change what is named'),
+        err: expect.stringContaining('change what is named, and send it as a new request'),
       })
     })
 
