@@ -260,7 +260,9 @@ function recordOf(
 ): ChunkRecord {
   const head = parse(RecordHead, value, 'body')
   if (isRefusal(head)) return { ...nameless, ...lineOf(value), ...reasonOf(head) }
-  const { line, reference, rejected } = head.value
+  const { line, rejected } = head.value
+  // An empty one is none, as a receipt has it.
+  const reference = head.value.reference || undefined
   const named = couldHoldNumber(reference) && nameRefusal({ reference }, clearNumbersOf(request))
   if (named) return { line, reference: undefined, ...reasonOf(named) }
   if (rejected) return { line, reference, reason: rejected.reason as Reason, field: rejected.field }

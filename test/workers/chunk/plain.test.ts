@@ -451,7 +451,7 @@ describeStore('records in columns', engine => {
       for (const { line, outcome } of recordsOf(first, () => undefined) ?? [])
         if (outcome === 'FAILED') expect(poison).toContain(line)
       const result = life === 'again' ? await world.run(job) : first
-      const told = recordsOf(result, line => records[line - from]?.reference)?.map(
+      const told = recordsOf(result, line => records[line - from]?.reference || undefined)?.map(
         ({ reuse_token, previous_token, analytics_token, ...record }) => ({
           ...record,
           reuse: nameOf(reuse_token),

@@ -107,9 +107,10 @@ export function openPlainReader(
     sealed,
     take(text) {
       if (text.length * UTF8_BYTES_MAX > CHUNK.lineBytesMax) return false
-      const head = parsed(text)
-      if (!isObject(head) || !isPlainHead(head)) return false
-      const { request } = head
+      const value = parsed(text)
+      if (!isObject(value) || !isPlainHead(value)) return false
+      const { line, reference, request } = value
+      const head = { line, reference: reference === '' ? undefined : reference }
       if (!isObject(request)) return false
       if (request['token_scope'] !== undefined && request['token_scope'] !== tokenScope) return false
       const { card } = request
