@@ -5,6 +5,7 @@ import { openCache } from '../../src/cache.ts'
 import { refuse } from '../../src/errors.ts'
 import * as dryRuns from '../../src/store/batch/dry-runs.ts'
 import { pick, uuidBytes } from '../../src/store/binary.ts'
+import { LostRace } from '../../src/store/pool.ts'
 import type { StoredReference } from '../../src/store/reference/source-references.ts'
 import * as references from '../../src/store/reference/source-references.ts'
 import * as cardPhases from '../../src/store/token/card-phases.ts'
@@ -87,7 +88,7 @@ export async function decideDryRun(
         await dryRuns.saveScratch(db, run, chunk, [...entries, ...(predicted?.entries ?? [])])
         await writeEffects(db, [guesses.effect()], deps)
       } catch (error) {
-        lookedUp.set(run, true)
+        if (error instanceof LostRace) lookedUp.set(run, true)
         throw error
       }
       const beyond = refused.map(one => rejected(one, refuse('guesses', one.field)))

@@ -113,11 +113,51 @@ describe('replacing a set', () => {
   it('leaves a scheme token alone whose lease somebody renews', async () => {
     const [free, leased, dead] = [1, 2, 3].map(idOf)
     await store.query({
-      text: `insert into tokenmill.scheme_token (provision_id, token_id, token_scope, client_id, provider, current, background,
-  state, reference, reference_sealed, reference_version, sealed, seal_version, lease, due_at, version, created_at, updated_at)
-select v.id, v.id, v.id, 'c', 'mdes', false, false, 'ACTIVE', v.id::text, uuid_send(v.id), 1, uuid_send(v.id), 1, v.lease, v.due_at, 1, now(), now()
-from (values ($1::uuid, null::uuid, null::timestamptz), ($2::uuid, $2::uuid, now() + interval '9 seconds'),
-  ($3::uuid, $3::uuid, now() - interval '1 hour')) as v(id, lease, due_at)`,
+      text: `insert into tokenmill.scheme_token (
+  provision_id,
+  token_id,
+  token_scope,
+  client_id,
+  provider,
+  current,
+  background,
+  state,
+  reference,
+  reference_sealed,
+  reference_version,
+  sealed,
+  seal_version,
+  lease,
+  due_at,
+  version,
+  created_at,
+  updated_at
+)
+select
+  v.id,
+  v.id,
+  v.id,
+  'c',
+  'mdes',
+  false,
+  false,
+  'ACTIVE',
+  v.id::text,
+  uuid_send(v.id),
+  1,
+  uuid_send(v.id),
+  1,
+  v.lease,
+  v.due_at,
+  1,
+  now(),
+  now()
+from (
+  values
+    ($1::uuid, null::uuid, null::timestamptz),
+    ($2::uuid, $2::uuid, now() + interval '9 seconds'),
+    ($3::uuid, $3::uuid, now() - interval '1 hour')
+) as v(id, lease, due_at)`,
       values: [free, leased, dead],
     })
     const { rows } = await sealedRows.findSet(store, 'scheme_token.sealed', { after: '', version: 2 })
